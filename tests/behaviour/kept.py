@@ -89,7 +89,6 @@ class Kept:
             known=known.seen,
             gone=known.gone,
         )
-        moved: list[TableReport] = []
 
         def advance(done: Any) -> tuple[list[TableReport], list[Stop]]:
             parts = [pa.RecordBatch.from_pylist([row], _BLOBS) for row in rows]
@@ -97,11 +96,11 @@ class Kept:
             reports = [TableReport(**json.loads(row["report"])) for row in found if row["report"] is not None]
             return reports, [Stop.from_json(json.loads(row["stop"])) for row in found if row["stop"] is not None]
 
-        def move(old: Stop, new: Stop) -> None:
+        def move(old: Stop, new: Stop) -> list[TableReport]:
             list(_moving(batch, old, new)(iter([pa.RecordBatch.from_pylist([{"id": 0}])])))
-            moved.extend(renamed(old, new))
+            return renamed(old, new)
 
-        return [*in_rounds(advance, move), *moved]
+        return in_rounds(advance, move)
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """The rows of a table's replica, in an order of their own."""

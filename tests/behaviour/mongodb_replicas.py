@@ -114,7 +114,7 @@ def canonical(found: dict[str, Any]) -> str:
 
 
 def document(row: dict[str, Any]) -> str:
-    if "_rest" in row:
+    if row.get("_key") is not None and "_rest" in row:
         columns = {name: value for name, value in row.items() if name not in ("_rest", "_key") and value is not None}
         return canonical({"_id": json_util.loads(row["_key"]), **columns, **json_util.loads(row["_rest"] or "{}")})
     assert row["document"] is not None, f"a row without its document: {row}"

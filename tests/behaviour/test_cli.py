@@ -183,7 +183,7 @@ def test_run_checks_before_spark_starts(database: Database, pipeline: Path) -> N
         said = tailrace("run", pipeline, code=1).stderr
     finally:
         database.execute(f"DROP ROLE {role}")
-    assert "Error there are 3 problems:" in said
+    assert "Error there are 2 problems:" in said
     assert "select: the snapshot may not read public.orders; remedy: GRANT USAGE ON SCHEMA" in said
     assert "publication: " in said
     assert not (pipeline.parent / "state").exists(), "Spark was not started"

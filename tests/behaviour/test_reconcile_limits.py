@@ -144,7 +144,6 @@ def test_partitions_masks_and_columns_left_out(database: Database, tmp_path: Pat
             "snapshot.select.statement.overrides",
         ),
         ({"message.key.columns": "public.t:kind"}, [], "message.key.columns"),
-        ({"message.key.columns": "public.t:id,kind"}, [], "inherit"),
         ({"skipped.operations": "d"}, [], "its deletes do not reach"),
         ({}, [{"filter": {"operations": ["create", "read"]}}], "its updates, deletes, truncates do not reach"),
     ],
@@ -155,8 +154,6 @@ def test_what_keeps_a_table_from_being_compared(
 ) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY, kind int NOT NULL)", "ALTER TABLE t REPLICA IDENTITY FULL")
     with following(database, tmp_path, steps, **properties) as pipeline:
-        if reason == "inherit":
-            database.execute("CREATE TABLE child () INHERITS (t)")
         found = compared(pipeline, "public.t")
     assert found.outcome == "not compared"
     assert found.reason is not None

@@ -19,7 +19,7 @@ from tailrace.connectors.change_tables.images import images, selected
 from tailrace.connectors.sqlserver import arrow_client, client
 from tailrace.connectors.sqlserver.arrow_client import ArrowConnection
 from tailrace.connectors.sqlserver.catalog import Catalog
-from tailrace.connectors.sqlserver.client import FAILURES
+from tailrace.connectors.sqlserver.failures import FAILURES, number_of
 from tailrace.connectors.sqlserver.statements import name, table
 from tailrace.errors import SourceError
 from tests.behaviour.proxies import proxy
@@ -133,7 +133,7 @@ def test_errors_have_the_servers_numbers(sqlserver: SqlServer) -> None:
             for ask in (connection.rows, lambda each: list(connection.blocks(each, 10_000))):
                 with pytest.raises(pymssql.Error) as caught:
                     ask(statement)
-                assert client.number_of(caught.value) == number
+                assert number_of(caught.value) == number
                 assert FAILURES.line(caught.value) == said
                 assert not FAILURES.is_transient(caught.value)
         assert connection.value("SELECT 1") == 1

@@ -40,6 +40,11 @@ def array(text: str) -> Nested:
     return list(found)
 
 
+def is_array(text: str) -> bool:
+    """Whether a text is an array's literal, and no JSON."""
+    return text.startswith("{") or _BOUNDS.match(text) is not None
+
+
 def _unescaped(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
 

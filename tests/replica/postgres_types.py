@@ -102,7 +102,7 @@ class _Array(Representation):
         if not self._is_text:
             return json.dumps(_each(value, self._element.found), ensure_ascii=False)
         text = value.decode() if isinstance(value, bytes) else value
-        elements = literals.array(text) if text[:1] in "{[" and not text.startswith(("[]", '["', "[[")) else None
+        elements = literals.array(text) if literals.is_array(text) else None
         if elements is None:
             elements = json.loads(text, parse_int=str, parse_float=str)
         return json.dumps(_each(elements, self._element.expected), ensure_ascii=False)

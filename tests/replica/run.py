@@ -172,9 +172,9 @@ class Running:
             reads_on = any(state.passes for state in self._states.now().values())
             verdicts[:] = self._judged()
             due = time.monotonic() + LOOK_SECONDS
-            return (not reads_on and _is_over(verdicts)) or time.monotonic() - begun > (
-                READ_SECONDS if reads_on else NOTICED_SECONDS
-            )
+            return (
+                not reads_on and all(verdict.passes or verdict.word == ASIDE for verdict in verdicts)
+            ) or time.monotonic() - begun > (READ_SECONDS if reads_on else NOTICED_SECONDS)
 
         self._pipeline.until(is_settled, "no end", READ_SECONDS + NOTICED_SECONDS)
         return verdicts
@@ -187,7 +187,7 @@ class Running:
 
 
 def _is_over(verdicts: Sequence[Verdict]) -> bool:
-    """Whether waiting changes nothing: a table that is set aside stays so."""
+    """Whether waiting changes nothing: a table that is set aside, and not read again, stays so."""
     return all(verdict.passes or verdict.word == ASIDE for verdict in verdicts)
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.config.filters import TableFilter
 from tailrace.connectors.log_ports import Connector
 from tailrace.connectors.offset import Reached
 from tailrace.model.structure import Structure
@@ -61,11 +62,13 @@ class TableWatch:
         structures = self._connector.structures(config, here)
         self._next = time.monotonic() + self._interval
         missing = {table: each for table, each in self._sent.items() if table not in structures}
-        # The log tells it at its place where it reports that: a table may be back by the end of the next batch.
+        lists = TableFilter.from_config(config)
+        # The log tells it at its place where it reports that: a table may be back by the end of the next batch. And one
+        # that is captured no more may still be there.
         gone = {
             table: Structure(identity=each.identity, is_gone=True)
             for table, each in missing.items()
-            if not each.is_reported
+            if lists.captures(table) and not each.is_reported
         }
         for table in missing.keys() - gone.keys():
             del self._sent[table]

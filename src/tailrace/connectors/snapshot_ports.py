@@ -33,6 +33,10 @@ class Failures(Protocol):
         """Whether the server is starting, restarting or out of reach, so that another try is worth it."""
         return False
 
+    def is_refused(self, error: BaseException) -> bool:
+        """Whether a wrong configuration has this transient error, too: it passes only for who was let in before."""
+        return False
+
     def is_lost(self, error: BaseException) -> bool:
         """Whether the connection failed, rather than the request."""
         return False

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tailrace.connectors.base import Key
 from tailrace.errors import SourceAwayError
 from tailrace.model.change import ChangeBatch
 
@@ -33,13 +32,14 @@ class Fence(Protocol):
 class Place:
     """Where a reading stands: `left` are the tables not wholly read, in order.
 
-    Of the first among them, `last` is the key (as text) up to which it is read, None: it begins; `began` the name
-    of the snapshot its first rows were read under; `storage` the number of its file then, which a TRUNCATE changes.
+    Of the first among them, `last` is the key (as texts, None for a null) up to which it is read, None: it begins;
+    `began` the name of the snapshot its first rows were read under; `storage` the number of its file then, which a
+    TRUNCATE changes.
     `is_whole`: nothing at all is read yet.
     """
 
     left: tuple[str, ...]
-    last: Key | None = None
+    last: PagingKey | None = None
     began: str | None = None
     storage: int | None = None
     is_whole: bool = False
@@ -66,11 +66,11 @@ class Place:
         return Place(self.left)
 
 
-def _list(key: Key | None) -> list[str] | None:
+def _list(key: PagingKey | None) -> list[str | None] | None:
     return None if key is None else list(key)
 
 
-def _key(node: list[str] | None) -> Key | None:
+def _key(node: list[str | None] | None) -> PagingKey | None:
     return None if node is None else tuple(node)
 
 

@@ -63,8 +63,7 @@ def differences(before: Stored | None, now: Structure, filled: Collection[str] =
 
 def _facts(before: Stored, now: Structure) -> Iterator[str]:
     for name, fact in now.facts.items():
-        value, of = before.facts.get(name, (fact.value, fact.of))
-        if value != fact.value and of == fact.of:
+        if name in before.facts and fact.differs(before.facts[name]):
             yield fact.why
 
 

@@ -12,12 +12,30 @@ from typing import Any
 class Fact:
     """A value about a table, and why the table's rows may differ from the source once it is another one.
 
-    Values with another `of` are not compared.
+    Values with another `of` are not compared. `sizes` belong to the value: no row differs where none of them gets
+    smaller.
     """
 
     value: str
     why: str
     of: str = ""
+    sizes: tuple[int, ...] = ()
+
+    @staticmethod
+    def from_json(value: str, why: str, of: str, sizes: Sequence[int]) -> Fact:
+        """A fact of its fields, as `Structure.to_json` has them."""
+        return Fact(value, why, of, tuple(sizes))
+
+    @property
+    def stored(self) -> list[Any]:
+        """What is compared with a later fact, ready for JSON."""
+        return [self.value, self.of, *self.sizes]
+
+    def differs(self, stored: Sequence[Any]) -> bool:
+        """Whether rows may differ that were written while the fact was what is stored."""
+        value, of, *sizes = stored
+        shrinks = len(sizes) != len(self.sizes) or any(now < size for now, size in zip(self.sizes, sizes, strict=True))
+        return bool(of == self.of and (value != self.value or shrinks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +109,7 @@ class Structure:
     @staticmethod
     def from_json(node: Mapping[str, Any]) -> Structure:
         """The inverse of `to_json`."""
-        kinds: Mapping[str, Callable[..., Any]] = {"facts": Fact, "types": ColumnType, "members": Member}
+        kinds: Mapping[str, Callable[..., Any]] = {"facts": Fact.from_json, "types": ColumnType, "members": Member}
         parts = {name: {key: kind(**each) for key, each in node[name].items()} for name, kind in kinds.items()}
         return Structure(**{**node, **parts})
 
@@ -134,7 +152,7 @@ class Stored:
         return Stored(
             structure.identity,
             dict(structure.columns),
-            {name: [fact.value, fact.of] for name, fact in structure.facts.items()},
+            {name: fact.stored for name, fact in structure.facts.items()},
             list(structure.hidden),
             {column: [each.exact, each.kind] for column, each in structure.types.items()},
             structure.made,

@@ -13,16 +13,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from . import backups
 from .catalogue.literals import quote
 from .catalogue.store import Catalogue
 from .cdc.capture import Capture
 from .engine import Engine
+from .faults import Faults
+from .platforms import SQL_SERVER_2022, Platform
 from .session.session import Session
 from .session.transactions import TableLocks
 from .tds.certificate import tls_context
 from .tds.connection import Connection
 from .tds.login import Login
-from .tsql.errors import SqlError, error
+from .tsql.errors import SqlError, SqlErrors, error
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -51,6 +54,7 @@ class SqlServer:
         capture_interval: float = 0.1,
         idle_seconds: float = 300,
         record: bool = False,
+        platform: Platform = SQL_SERVER_2022,
     ) -> None:
         self.host = "127.0.0.1"
         self.port = port
@@ -60,6 +64,10 @@ class SqlServer:
         self.encryption = encryption
         self.engine = Engine(folder / "postgres" if folder is not None else None, utc_offset)
         self.table_locks = TableLocks()
+        self.platform = platform
+        self.faults = Faults()
+        # Whether readers wait for transactions that have changed their tables, as without versions of rows.
+        self.readers_wait = False
         self.statements: list[tuple[int, str]] = []
         self._record = record
         self._capture_settings = (capture_interval, idle_seconds)
@@ -80,6 +88,7 @@ class SqlServer:
         self._lookup_lock = threading.Lock()
         self.catalogue = Catalogue(self.engine.connect("catalogue"))
         self.views = self.engine.views(self._lookups)
+        self.become(self.platform)
         self.capture = Capture(self.engine, *self._capture_settings)
         self.capture.start()
         self._listener = socket.create_server((self.host, self.port), backlog=128)
@@ -138,17 +147,18 @@ class SqlServer:
     def open_session(self, who: Login) -> Session:
         """The session of a client whose password is right."""
         self._check_password(who)
+        default = self.lookup(f"SELECT default_database FROM cat.logins WHERE lower(name) = {quote(who.user.lower())}")
+        database = who.database or default or "master"
+        fault = self.faults.of_login(database)
+        if fault is not None:
+            raise SqlErrors(fault.errors)
         spid = next(self._spids)
         session = Session(self, spid, who.user, who.host, who.application)
-        default = (
-            self.lookup(f"SELECT default_database FROM cat.logins WHERE lower(name) = {quote(who.user.lower())}")
-            or "master"
-        )
         try:
-            session.use(who.database or default)
+            session.use(database)
         except SqlError as failure:
             session.close()
-            raise error(4060, who.database or default) from failure
+            raise SqlErrors((error(4060, database), error(18456, who.user))) from failure
         with self._lock:
             self._sessions[spid] = session
         pid = session.backend.scalar("SELECT pg_backend_pid()")
@@ -182,7 +192,10 @@ class SqlServer:
         )
 
     def note_statement(self, session: Session, text: str) -> None:
-        """Keep the text of a statement, if statements are recorded."""
+        """Keep the text of a statement, if statements are recorded. Raises the errors that tests have it get."""
+        fault = self.faults.of_statement(text)
+        if fault is not None:
+            raise SqlErrors(fault.errors, is_cut=fault.is_fatal)
         if self._record:
             self.statements.append((session.spid, text))
 
@@ -239,15 +252,89 @@ class SqlServer:
 
     def drop(self, database: str) -> None:
         """Drop a database if it is there, whoever uses it."""
+        self.cut(database)
+        self.execute(f"DROP DATABASE IF EXISTS [{database}]")
+
+    def become(self, platform: Platform, name: str | None = None) -> None:
+        """Be another kind of server, or a node of another name, from now on."""
+        self.platform, self.name = platform, name or self.name
+        values = ", ".join(f"({quote(key)}, {quote(each)})" for key, each in platform.properties(self.name).items())
+        self.run(f"DELETE FROM cat.properties; INSERT INTO cat.properties VALUES {values}")
+        is_there = self.lookup("SELECT ms.db_id('rdsadmin')") is not None
+        if platform.is_rds and not is_there:
+            self.run("SELECT cat.create_database('rdsadmin', nextval('cat.database_ids')::int)")
+        elif is_there and not platform.is_rds:
+            self.run("DELETE FROM cat.databases WHERE name = 'rdsadmin'")
+        self.catalogue.changed()
+
+    @contextmanager
+    def being(self, platform: Platform, name: str | None = None) -> Iterator[None]:
+        """Be another kind of server within a block."""
+        before = self.platform, self.name
+        self.become(platform, name)
+        try:
+            yield
+        finally:
+            self.become(*before)
+
+    def fail_over(self, node: str, database: str) -> None:
+        """Have another node answer, whose copy of a database was made at another time; connections are cut."""
+        self.cut(database)
+        self.become(self.platform, node)
+        self.run(f"UPDATE cat.databases SET create_date = now() - INTERVAL '7 days' WHERE name = {quote(database)}")
+
+    def mask(self, database: str, table: str, column: str) -> None:
+        """ALTER COLUMN ... ADD MASKED WITH (FUNCTION = 'default()')."""
+        self._change_column(database, table, column, "mask = 'default()'")
+
+    def encrypt(self, database: str, table: str, column: str) -> None:
+        """Have the catalogue say that Always Encrypted protects a column."""
+        self._change_column(database, table, column, "encryption_type = 2")
+
+    def partition(self, database: str, table: str, parts: int) -> None:
+        """Have the catalogue say that a table has several partitions."""
+        self.run(f"INSERT INTO cat.partitioned VALUES ({self._object(database, table)}, {parts})")
+
+    def add_policy(self, database: str, table: str, condition: str, exempt: str = "") -> None:
+        """A security policy that shows no other rows, but to these logins. Columns are c1, c2, ... in the condition."""
+        values = f"{self._object(database, table)}, 'policy_{table}', {quote(condition)}, {quote(exempt)}"
+        self.run(f"INSERT INTO cat.filters VALUES ({values})")
+        self.catalogue.changed()
+
+    def _change_column(self, database: str, table: str, column: str, change: str) -> None:
+        where = f"object_id = {self._object(database, table)} AND name = {quote(column)}"
+        self.run(f"UPDATE cat.columns SET {change} WHERE {where}")
+        self.catalogue.changed()
+
+    def _object(self, database: str, table: str) -> str:
+        return self.lookup(f"SELECT ms.object_id({quote('dbo.' + table)}, {self._number(database)}, 'U')") or "0"
+
+    def cut(self, database: str) -> None:
+        """Cut the connections to a database."""
         for connection in list(self._connections):
             session = connection.session
             if session is not None and session.database_name == database:
                 connection.close()
-        self.execute(f"DROP DATABASE IF EXISTS [{database}]")
+
+    def back_up(self, database: str) -> None:
+        """Keep what a database holds."""
+        number = self._number(database)
+        with self.capture.paused(number), self._lookup_lock:
+            backups.back_up(self._lookups, number)
+
+    def restore(self, database: str) -> None:
+        """Put back what it held when it was backed up; its tables must be the same."""
+        self.cut(database)
+        number = self._number(database)
+        with self.capture.paused(number), self._lookup_lock:
+            backups.restore(self._lookups, number)
+
+    def _number(self, database: str) -> int:
+        return int(self.lookup(f"SELECT ms.db_id({quote(database)})") or 0)
 
     def settle(self, database: str) -> None:
         """Have the change tables hold what is committed."""
-        self.capture.scan(int(self.lookup(f"SELECT ms.db_id({quote(database)})") or 0))
+        self.capture.scan(self._number(database))
 
     def execute(self, *statements: str, database: str = "master") -> list[tuple[Any, ...]]:
         """Run statements one after the other; return the rows of the last."""

@@ -24,7 +24,7 @@ class _Rows:
     """A table of one column with a comment, of an alias type, and without keys."""
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        column = ("note", "nvarchar", 40, 0, 0, True, False, False, "(N'a')", "said", "Remark", False)
+        column = ("note", "nvarchar", 40, 0, 0, True, False, False, "(N'a')", "said", "Remark", False, None, None)
         return [column] if "is_identity" in statement else []
 
 

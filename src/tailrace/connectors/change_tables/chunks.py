@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
-from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, LastChange, source_rows
+from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, LastChange
 from tailrace.connectors.change_tables.images import block, expression, images, selected
 from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, literal, order, printed
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.source_rows import source_rows
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.refusals import refusals
 from tailrace.connectors.signal_source import SignalSource
@@ -76,6 +77,7 @@ class Session(ChunkSession):
         captured = catalog.capture(catalog.now(table, catalog.newest(), number))
         if captured is None:
             raise Unread("none of its columns is captured", "UNKNOWN_SCHEMA")
+        catalog.guard(captured, number)
         read = PagedTable(self.dialect, self.connection, self.config, captured, whole)
         if condition is None:
             yield read

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from tailrace.config.filters import TableFilter
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.change_tables import gap
 from tailrace.connectors.change_tables.chunks import CapturedUntil
+from tailrace.connectors.change_tables.commits import changed, noted
 from tailrace.connectors.change_tables.dialect import Connection, Dialect, Instance
 from tailrace.connectors.change_tables.gap import Known, is_known, known_up_to
 from tailrace.connectors.change_tables.position import Reading
@@ -35,10 +37,13 @@ from tailrace.model.table import TableId, TableSchema
 INSTANCES = "instances"
 # By database: the numbers of tables whose structures were sent before the tables had a change table.
 SENT = "structures_sent"
+# By database: the numbers of change tables that had no rows yet when the tables were read, or begin later.
+WAITING = "instances_waiting"
 # Present while the structures of tables are still to be sent.
 UNTOLD = "structures_untold"
 # An idle pipeline polls several times a second; what changes with somebody's DDL is looked at less often.
 _LOOKS_S = 1.0
+_UNBROUGHT = "the table has rows that were written before its changes were captured"
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,8 @@ class ChangeTableConnector(SharedLogConnector):
         self._server = self.dialect.server(config)
         self._end: LogEnd | None = None
         self._here: Reading | None = None
+        self._reached = Reading(())
+        self._compared: Connection | None = None
         self._looked = -_LOOKS_S
         self._watched: tuple[float, tuple[tuple[str, bool], ...], Watched] | None = None
 
@@ -92,13 +99,18 @@ class ChangeTableConnector(SharedLogConnector):
         return self._watched[2]
 
     def _without_instance(self, config: Config) -> Watched:
-        def query(connection: Connection) -> list[str]:
+        def query(connection: Connection) -> tuple[str, ...]:
             catalog = self.dialect.catalog(connection, config)
-            newest = catalog.newest()
-            return [str(table) for table in catalog.captured() if table not in newest]
+            newest, captured = catalog.newest(), catalog.captured()
+            missing = [table for table in captured if table not in newest]
+            told = [f"{table} has no {self.instance}, so its changes are not captured" for table in missing]
+            return (*told, *self.warnings(connection, config))
 
-        missing = self._server.ask(query)
-        return Watched(tuple(f"{table} has no {self.instance}, so its changes are not captured" for table in missing))
+        return Watched(self._server.ask(query))
+
+    def warnings(self, connection: Any, config: Config) -> Sequence[str]:
+        """What else `watch` warns of. May raise the driver's errors."""
+        return ()
 
     def tables(self, config: Config) -> list[TableSchema]:
         """See Connector.tables."""
@@ -115,7 +127,7 @@ class ChangeTableConnector(SharedLogConnector):
         """See Connector.log_end: where nothing is left to read, change tables are checked once a second."""
 
         def query(connection: Connection) -> LogEnd:
-            end, now = self.dialect.log_end(connection, self.config), time.monotonic()
+            end, now = self._captured(connection), time.monotonic()
             if now - self._looked >= _LOOKS_S:
                 self._looked = now
                 self.look(connection, end)
@@ -127,8 +139,18 @@ class ChangeTableConnector(SharedLogConnector):
         return self._end
 
     def _current_end(self, connection: Connection) -> LogEnd:
-        end = self.dialect.log_end(connection, self.config)
+        end = self._captured(connection)
         return LogEnd(end, self._instances(connection, end))
+
+    def _captured(self, connection: Connection) -> Reading:
+        """How far the log is captured. A readable replica that has not got all that was read yet has nothing new."""
+        end = self.dialect.log_end(connection, self.config)
+        late = {
+            database: self._reached.lsn(database)
+            for database, lsn in end.lsns
+            if lsn < self._reached.lsn(database) and self.dialect.is_behind(connection, database)
+        }
+        return Reading.of({**dict(end.lsns), **late})
 
     def look(self, connection: Any, end: Reading) -> None:
         """What is checked once a second in addition, when the end is queried."""
@@ -140,9 +162,18 @@ class ChangeTableConnector(SharedLogConnector):
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[Reading | None, Mapping[str, Any]]:
         """See Connector.first."""
         known = known_up_to({}, end.position, [each for each in end.instances if self._sends_structure(each.table)])
-        log = {BEGINS: end.position.to_text(), INSTANCES: known, **self._without_change_table(end)}
+        log = {
+            BEGINS: end.position.to_text(),
+            INSTANCES: known,
+            **_waiting(known, end.instances),
+            **self._without_change_table(end),
+            **self._commits({}, end.position),
+        }
         # Without a snapshot nothing has sent the structure of the tables before the first change.
         return None, log if reads_tables else {**log, UNTOLD: True}
+
+    def _commits(self, log: Mapping[str, Any], to: Reading) -> Mapping[str, Any]:
+        return self._server.ask(lambda connection: noted(self.dialect, connection, log, to))
 
     def taken_over(self, end: LogEnd) -> tuple[None, Mapping[str, Any]] | None:
         """See Connector.taken_over. All change tables are known, so that one that was cleaned up since is noticed."""
@@ -186,7 +217,13 @@ class ChangeTableConnector(SharedLogConnector):
             return here.log
         known = known_up_to(here.log.get(INSTANCES, {}), to, end.instances)
         read = [each for each in end.instances if is_known(known, each)]
-        return {INSTANCES: known, **_still_without(here.log.get(SENT, {}), read)}
+        waiting = here.log.get(WAITING, {})
+        return {
+            INSTANCES: known,
+            **_waiting(known, [each for each in end.instances if each.number in waiting.get(each.table.database, ())]),
+            **_still_without(here.log.get(SENT, {}), read),
+            **self._commits(here.log, to),
+        }
 
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: Reading | None = None, is_routine: bool = False
@@ -199,14 +236,20 @@ class ChangeTableConnector(SharedLogConnector):
         if is_routine:
             # The end of the next range was queried just now.
             seen, self._here = self._end, at
-        known = here.log.get(INSTANCES, {})
-        return self._server.ask(
-            lambda connection: self._gap(connection, at, known, seen or self._current_end(connection))
-        )
+        self._reached = at.at_least(self._reached)
+
+        def query(connection: Connection) -> Gap | None:
+            # Who restores a database, or moves it to another node, cuts its connections.
+            is_new, self._compared = not is_routine or connection is not self._compared, connection
+            other = changed(self.dialect, connection, here.log) if is_new else None
+            known = here.log.get(INSTANCES, {})
+            return other or self._gap(connection, at, known, seen or self._current_end(connection))
+
+        return self._server.ask(query)
 
     def _gap(self, connection: Connection, at: Reading, known: Known, end: LogEnd) -> Gap | None:
         for database, lsn in at.lsns:
-            if end.position.lsn(database) < lsn:
+            if end.position.lsn(database) < lsn and not self.dialect.is_behind(connection, database):
                 return gap.behind(database, lsn, end.position.lsn(database))
         lists = TableFilter.from_config(self.config)
         instances = tuple(each for each in end.instances if lists.captures(each.table))
@@ -219,7 +262,15 @@ class ChangeTableConnector(SharedLogConnector):
             # Clean-up keeps what is at its mark: the change right behind the position may be it.
             if is_cleaned and not self.dialect.follows(connection, database, lsn, instance.start):
                 return gap.cleaned(instance, lsn, self.longer)
-        return gap.replaced(known, at, instances)
+        if self.keeps_tables:
+            # The tables are incomplete, which is said with the changes.
+            return None
+        return next((Gap(gap.disabled(*each)) for each in gap.replaced(known, at, instances)), None)
+
+    @property
+    def keeps_tables(self) -> bool:
+        """Whether a sink keeps the content of tables, and reads one again that is incomplete."""
+        return self.config.number("table.watch.interval.ms") > 0
 
     def ranges(
         self, config: Config, start: Reached, begin: Reading, end: Reached, *, is_whole: bool
@@ -236,7 +287,9 @@ class ChangeTableConnector(SharedLogConnector):
             passed = tuple(
                 each
                 for each in found
-                if each.stop is not None and begin.lsn(each.table.database) <= each.stop < to.lsn(each.table.database)
+                if each.stop is not None
+                and each.start < each.stop
+                and begin.lsn(each.table.database) <= each.stop < to.lsn(each.table.database)
             )
             structures = (
                 SplitPlanner(self.dialect, connection, self.config).structures() if start.log.get(UNTOLD) else ()
@@ -248,10 +301,22 @@ class ChangeTableConnector(SharedLogConnector):
             lists = TableFilter.from_config(config)
             mine = [each for each in inside if lists.captures(each.table)]
             rows = counted(self.dialect, connection, mine, begin, to)
-            return LogRange(begin, to, rows, tuple(switches), passed, structures, dropped)
+            gone = [each for each in mine if each not in rows]
+            lacking = [(each.table, gap.dropped_meanwhile(each, begin.lsn(each.table.database))) for each in gone]
+            if self.keeps_tables:
+                all_ = [each for each in found if lists.captures(each.table)]
+                again = gap.replaced(known, begin, all_)
+                lacking += [(new.table, gap.disabled(name, lsn, new).what) for name, lsn, new in again]
+                new = gap.new_tables(known, start.log.get(WAITING, {}), mine)
+                lacking += [(each.table, _UNBROUGHT) for each in self.unbrought(connection, new, begin)]
+            return LogRange(begin, to, rows, tuple(switches), passed, structures, dropped, tuple(lacking))
 
         whole = self._server.ask(query)
         return [whole] if is_whole else whole.parts()
+
+    def unbrought(self, connection: Any, instances: Sequence[Instance], begin: Reading) -> Sequence[Instance]:
+        """Those of the instances whose tables have rows that no change behind a position has brought."""
+        return ()
 
     def _switches(
         self, connection: Connection, instances: tuple[Instance, ...], log: Mapping[str, Any]
@@ -263,8 +328,8 @@ class ChangeTableConnector(SharedLogConnector):
         for instance in instances:
             if gap.is_reported(known, instance):
                 continue
-            older = [each for each in catalog.instances(instance.table.database) if each.table == instance.table]
-            before = [each for each in older if each.start < instance.start]
+            mine = [each for each in catalog.instances(instance.table.database) if each.table == instance.table]
+            before = list(takewhile(lambda each, number=instance.number: each.number != number, mine))  # type: ignore[misc]
             structure = catalog.at(instance)
             if before and catalog.at(before[-1]) == structure and not gap.is_retyped(known, before[-1]):
                 continue
@@ -290,6 +355,15 @@ class ChangeTableConnector(SharedLogConnector):
     def close(self) -> None:
         """See Connector.close."""
         self._server.close()
+
+
+def _waiting(known: Known, instances: Sequence[Instance]) -> dict[str, Any]:
+    """The offset's entry WAITING: those of the instances that the log has not reached; empty if there is none."""
+    found: dict[str, list[int]] = {}
+    for each in instances:
+        if not is_known(known, each):
+            found.setdefault(each.table.database, []).append(each.number)
+    return {WAITING: found} if found else {}
 
 
 def _still_without(sent: Mapping[str, Sequence[int]], read: Sequence[Instance]) -> dict[str, Any]:

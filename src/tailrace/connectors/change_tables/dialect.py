@@ -114,9 +114,10 @@ class Instance:
     """A change table: it has the rows of commits from `start` on, and before `stop` if another one follows it.
 
     `number` is one that no other change table has, `changes` its name in SQL. `is_first`: no other instance of the
-    source table is older. `source` is the number of the source table. `version` changes with the columns of a change
-    table that can be altered, `types` with the types of its columns, which follow those of the source table, and `rest`
-    with what the source table alone has of them: defaults, and whether they are required.
+    source table is older. One that has not begun has no start yet, and nothing is read of it. `source` is the number of
+    the source table. `version` changes with the columns of a change table that can be altered, `types` with the types
+    of its columns, which follow those of the source table, and `rest` with what the source table alone has of them:
+    defaults, and whether they are required.
     """
 
     name: str
@@ -127,6 +128,7 @@ class Instance:
     changes: str
     stop: str | None = None
     is_first: bool = True
+    has_begun: bool = True
     version: int = 0
     types: int = field(default=0, compare=False)
     rest: int = field(default=0, compare=False)
@@ -196,7 +198,7 @@ class Catalog(Protocol):
         """All tables of the databases, with their numbers."""
 
     def instances(self, database: str) -> list[Instance]:
-        """All change tables, whether their tables are captured or not, by start."""
+        """All change tables, whether their tables are captured or not; those of a table in the order of creation."""
 
     def described(self, table: TableId, number: int) -> Described:
         """A table with all of its columns."""
@@ -218,9 +220,14 @@ class Catalog(Protocol):
         """Those of the captured tables that a first snapshot reads."""
         return [table for table in self.captured() if self.filter.snapshots(table)]
 
+    def guard(self, found: CapturedTable, number: int) -> None:
+        """Raise SourceError for a table whose rows the login cannot read as they are. May raise the driver's errors."""
+        return
+
     def newest(self) -> dict[TableId, Instance]:
-        """The newest change table of each table that has one."""
-        return {each.table: each for database in self.databases() for each in self.instances(database)}
+        """The newest change table of each table that has one; one that has not begun only if it is the only one."""
+        found = [each for database in self.databases() for each in self.instances(database)]
+        return {each.table: each for each in sorted(found, key=lambda each: each.has_begun)}
 
     def now(self, table: TableId, instances: Mapping[TableId, Instance], number: int) -> Described:
         """A table as it is: with the columns of its newest change table if there is one."""
@@ -270,6 +277,10 @@ class Dialect(Protocol):
 
     lsn: str
     """The LSN of a row's commit, in a change table under the alias cdc_data."""
+
+    def is_missing(self, error: BaseException) -> bool:
+        """Whether an error of the driver says that a table of the statement does not exist."""
+        return False
 
     def connect(self, config: Config, application: str, database: str) -> Connection:
         """A new connection to a database; without a name to that of the configuration."""
@@ -352,25 +363,27 @@ class Dialect(Protocol):
     def follows(self, connection: Any, database: str, lsn: str, other: str) -> bool:
         """Whether there can be no LSN between the two."""
 
+    def commit(self, connection: Any, database: str, lsn: str) -> str | None:
+        """What tells the commit at a position from one of another log that has the same position.
+
+        None where nothing is known of it: there is no such commit, or the database keeps none.
+        """
+        return None
+
+    def has_log_around(self, connection: Any, database: str, lsn: str) -> bool:
+        """Whether commits before a position and behind it are kept, so that one that is not there was never made."""
+        return False
+
+    def is_behind(self, connection: Any, database: str) -> bool:
+        """Whether the database is a readable replica, which gets its log later than the server that it follows."""
+        return False
+
+    def filled(self, connection: Any, config: Config, instance: Instance, captured: CapturedTable) -> CapturedTable:
+        """The table of a change table whose new columns know what older rows have in them, where the database fills."""
+        return captured
+
     def last_change(self, connection: Any, instances: Sequence[Instance], until: str) -> LastChange | None:
         """The last change of these change tables up to a commit, None if there is none."""
 
     def change_table(self, connection: Any, config: Config, instance: Instance) -> ChangeTable | None:
-        """How rows of a change table are read; None if none of its columns is captured. Raises SourceError."""
-
-
-def source_row(dialect: Dialect, last: LastChange | None) -> dict[str, Any]:
-    """The `source` of a change."""
-    known = {
-        "commit_lsn": last and (last.commit or None),
-        "change_lsn": last and last.change,
-        "event_serial_no": last and last.serial,
-    }
-    return {field.name: known[field.name] for field in dialect.source_type}
-
-
-def source_rows(dialect: Dialect, last: LastChange | None, count: int) -> pa.StructArray:
-    """The `source` of rows that are no changes: that of one change."""
-    row = source_row(dialect, last)
-    columns = [pa.repeat(pa.scalar(row[field.name], field.type), count) for field in dialect.source_type]
-    return pa.StructArray.from_arrays(columns, fields=list(dialect.source_type))
+        """How rows of a change table are read; None if none of its columns is captured. Raises InstanceGone."""

@@ -9,7 +9,7 @@ from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
 from tailrace.connectors.shared_log import Gap
-from tailrace.errors import OffsetError
+from tailrace.errors import OffsetError, SourceError
 from tailrace.model.table import TableId
 
 # By database and name of each change table: its number, schema and name of its source table, its version, and `types`
@@ -21,14 +21,15 @@ def is_in(instance: Instance, begin: Reading, end: Reading) -> bool:
     """Whether an instance has rows of (begin, end]."""
     database = instance.table.database
     is_over = instance.stop is not None and instance.stop <= begin.lsn(database)
-    return instance.start <= end.lsn(database) and not is_over
+    return instance.has_begun and instance.start <= end.lsn(database) and not is_over
 
 
 def known_up_to(before: Known, to: Reading, instances: Sequence[Instance]) -> dict[str, dict[str, list[Any]]]:
     """The instances that the log up to a position has rows of, those among them that are gone by now left out."""
     found: dict[str, dict[str, list[Any]]] = {}
     for each in instances:
-        if each.start <= to.lsn(each.table.database) or is_known(before, each):
+        has_rows = each.has_begun and each.start <= to.lsn(each.table.database)
+        if has_rows or is_known(before, each):
             names = found.setdefault(each.table.database, {})
             columns = _first_columns(before, each)
             names[each.name] = [each.number, each.table.schema, each.table.table, each.version, *columns]
@@ -61,19 +62,34 @@ def is_reported(known: Known, instance: Instance) -> bool:
     return is_known(known, instance) and (len(found) < 4 or found[3] == instance.version)
 
 
-def replaced(known: Known, at: Reading, instances: Sequence[Instance]) -> Gap | None:
-    """The gap where an instance is gone and those there are of its table begin later; with none there is no log."""
+def replaced(known: Known, at: Reading, instances: Sequence[Instance]) -> list[tuple[str, str, Instance]]:
+    """The instances that are gone where those there are of their tables begin later: name, position, and the new one.
+
+    With none there is no log.
+    """
     by_table: dict[tuple[str, str, str], list[Instance]] = {}
     for each in instances:
         by_table.setdefault((each.table.database, each.table.schema, each.table.table), []).append(each)
+    found = []
     for database, names in known.items():
         for name, (number, schema, table, *_) in names.items():
             mine = by_table.get((database, schema, table), [])
             is_gone = all(each.number != number for each in mine)
-            # Where nothing tells since when the other one has changes, it may lack some.
+            # Where nothing tells since when the other one has changes (it may not have begun yet), it may lack some.
             if is_gone and mine and (mine[0].start > at.lsn(database) or not mine[0].start):
-                return Gap(_gone(f"{database}.{schema}.{table}", name, at.lsn(database), mine[0].start))
-    return None
+                found.append((name, at.lsn(database), mine[0]))
+    return found
+
+
+def new_tables(known: Known, waiting: Mapping[str, Sequence[int]], instances: Sequence[Instance]) -> list[Instance]:
+    """The instances whose tables the log has had no changes of, under their names; but those that a snapshot awaits."""
+    found = []
+    for each in instances:
+        met = {(schema, table) for _, schema, table, *_ in known.get(each.table.database, {}).values()}
+        is_awaited = each.number in waiting.get(each.table.database, ())
+        if (each.table.schema, each.table.table) not in met and not is_awaited:
+            found.append(each)
+    return found
 
 
 def cleaned(instance: Instance, lsn: str, longer: str) -> Gap:
@@ -96,6 +112,18 @@ def cleaned_meanwhile(instance: Instance, lsn: str, found: int, expected: int) -
     )
 
 
+class InstanceGone(SourceError):
+    """A change table was dropped after it was listed."""
+
+
+def dropped_meanwhile(instance: Instance, lsn: str) -> str:
+    """What is lost where a change table was dropped before its rows behind a position were read."""
+    return (
+        f"the capture instance {instance.name} of {instance.table} was dropped before its changes from LSN {lsn} on "
+        "were read: they are lost"
+    )
+
+
 def dropped(known: Known, instances: Sequence[Instance], shown: tuple[str, ...]) -> tuple[TableId, ...]:
     """The tables that had an instance at the start of a range, and have none now."""
     there = {each.table for each in instances}
@@ -107,11 +135,24 @@ def dropped(known: Known, instances: Sequence[Instance], shown: tuple[str, ...])
     return tuple(dict.fromkeys(table for table in tables if table not in there))
 
 
-def _gone(table: str, name: str, lsn: str, start: str) -> OffsetError:
+def disabled(name: str, lsn: str, new: Instance) -> OffsetError:
+    """The error where capture of a table was disabled and enabled again, with a new instance."""
     return OffsetError(
-        f"capture was disabled and enabled again: what changed from LSN {lsn} to {start} is lost",
-        where=f"{table}, capture instance {name}",
+        f"capture was disabled and enabled again: what changed from LSN {lsn} to {new.start or 'its start'} is lost",
+        where=f"{new.table}, capture instance {name}",
         remedy=NEW_SNAPSHOT,
+    )
+
+
+def another(database: str, lsn: str, was: str, now: str | None) -> Gap:
+    """The gap where the commit at a position is another one than that which was read."""
+    return Gap(
+        OffsetError(
+            f"the log of {database} is not the one that was read: its commit at LSN {lsn} was {was}, and is "
+            f"{now or 'gone'}. The database was restored to an older point, or is another one of this name",
+            where=database,
+            remedy=NEW_SNAPSHOT,
+        )
     )
 
 

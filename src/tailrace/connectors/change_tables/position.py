@@ -43,6 +43,10 @@ class Reading:
         """See Position.to_text: `database=lsn`, separated by blanks."""
         return " ".join(f"{quote(database, safe='')}={lsn}" for database, lsn in self.lsns)
 
+    def at_least(self, other: Reading) -> Reading:
+        """The later one of both for each of these databases."""
+        return Reading(tuple((database, max(lsn, other.lsn(database))) for database, lsn in self.lsns))
+
     def lsn(self, database: str) -> str:
         """The LSN of a database; that before all where it was not read yet."""
         return dict(self.lsns).get(database, BEGIN)

@@ -22,7 +22,8 @@ class LogRange:
     """The log of (start, end] of each database, by these capture instances, each with its number of rows there.
 
     `switches` are changes of structure, `passed` instances whose last row is in the range, `structures` those of
-    tables, to be sent first. The tables `dropped` are no longer captured.
+    tables, to be sent first. The tables `dropped` are no longer captured. `lacking` says of tables why the log has not
+    all of their changes.
     """
 
     start: Reading
@@ -32,13 +33,14 @@ class LogRange:
     passed: tuple[Instance, ...] = ()
     structures: tuple[Described, ...] = ()
     dropped: tuple[TableId, ...] = ()
+    lacking: tuple[tuple[TableId, str], ...] = ()
 
     def parts(self) -> list[LogRange]:
         """The range for several tasks: each has all changes of some tables, in their order, and at least ROWS rows.
 
         A change of structure has its place among the changes of all tables, so that a range with one stays whole.
         """
-        if self.switches or self.passed or self.structures or self.dropped:
+        if self.switches or self.passed or self.structures or self.dropped or self.lacking:
             return [self]
         found: list[dict[Instance, int]] = []
         by_table = sorted((each for each in self.instances.items() if each[1]), key=lambda each: each[0].table)
@@ -63,15 +65,41 @@ def inside(dialect: Dialect, instance: Instance, start: str, end: str) -> str:
 def counted(
     dialect: Dialect, connection: Connection, instances: Sequence[Instance], begin: Reading, end: Reading
 ) -> dict[Instance, int]:
-    """The instances with the number of their rows in (begin, end]. May raise the driver's errors."""
+    """The instances with the number of their rows in (begin, end]. May raise the driver's errors.
+
+    Those that were dropped since they were listed have no rows.
+    """
     found: dict[Instance, int] = {}
     for first in range(0, len(instances), _COUNTED):
         piece = instances[first : first + _COUNTED]
-        statements = []
-        for place, each in enumerate(piece):
-            database = each.table.database
-            within = inside(dialect, each, begin.lsn(database), end.lsn(database))
-            statements.append(f"SELECT {place}, {dialect.count} FROM {each.changes} AS cdc_data WHERE {within}")
-        rows = {int(place): int(count) for place, count in connection.rows(" UNION ALL ".join(statements))}
-        found.update((each, rows[place]) for place, each in enumerate(piece))
+        try:
+            found |= _of_piece(dialect, connection, piece, begin, end)
+        except dialect.failures.driver_error as error:
+            if not dialect.is_missing(error):
+                raise
+            for each in piece:
+                found |= _of_one(dialect, connection, each, begin, end)
     return found
+
+
+def _of_one(
+    dialect: Dialect, connection: Connection, instance: Instance, begin: Reading, end: Reading
+) -> dict[Instance, int]:
+    try:
+        return _of_piece(dialect, connection, [instance], begin, end)
+    except dialect.failures.driver_error as error:
+        if not dialect.is_missing(error):
+            raise
+        return {}
+
+
+def _of_piece(
+    dialect: Dialect, connection: Connection, piece: Sequence[Instance], begin: Reading, end: Reading
+) -> dict[Instance, int]:
+    statements = []
+    for place, each in enumerate(piece):
+        database = each.table.database
+        within = inside(dialect, each, begin.lsn(database), end.lsn(database))
+        statements.append(f"SELECT {place}, {dialect.count} FROM {each.changes} AS cdc_data WHERE {within}")
+    rows = {int(place): int(count) for place, count in connection.rows(" UNION ALL ".join(statements))}
+    return {each: rows[place] for place, each in enumerate(piece)}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -46,7 +47,10 @@ from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.retry import Backoff
 from tailrace.errors import SourceError
 from tailrace.events.notifications import Notice, notify
-from tailrace.model.change import COMMIT, ChangeBatch
+from tailrace.model.change import COMMIT, ChangeBatch, note
+from tailrace.model.table import TableId, TableSchema
+
+log = logging.getLogger(__name__)
 
 _SKIPPED = {"c": (INSERTED,), "u": (BEFORE, AFTER), "d": (DELETED,)}
 
@@ -84,6 +88,8 @@ def changes(dialect: Dialect, config: Config, wanted: LogRange) -> Iterator[Chun
 
 
 def _changes(dialect: Dialect, config: Config, wanted: LogRange) -> Iterator[Chunk]:
+    if wanted.lacking:
+        yield _lacking(wanted.lacking)
     if wanted.structures:
         yield Chunk(initial_batches(dialect, wanted.structures, dict(wanted.start.lsns), ends=True))
     order = 0
@@ -104,6 +110,13 @@ def _changes(dialect: Dialect, config: Config, wanted: LogRange) -> Iterator[Chu
         yield Chunk([], controls=notify(config, passed))
 
 
+def _lacking(tables: Sequence[tuple[TableId, str]]) -> Chunk:
+    """Say of tables why the log has not all of their changes, in the log of the process and to sinks that keep them."""
+    for _, why in tables:
+        log.error(why)
+    return Chunk([note(TableSchema(table, (), (), ()), lacking=why) for table, why in tables])
+
+
 class RangeReader:
     """Reads the range of one database. `order` is the place of the next event."""
 
@@ -112,6 +125,7 @@ class RangeReader:
         self._config, self._database = config, database
         self._filter = TableFilter.from_config(config)
         self._start, self._end, self.order = start, end, order
+        self._gone: list[tuple[TableId, str]] = []
         self._last = LastChange(start)
         self._last_ts: int | None = None
         # What `source` says with a new structure whose first LSN is known: the last change before that.
@@ -126,7 +140,7 @@ class RangeReader:
         with ExitStack() as stack:
             connection = stack.enter_context(self._connected())
             lookup = _Lookup(self._dialect, connection, self._config)
-            tables = {each: _change_table(lookup, each, each.types) for each, rows in mine.items() if rows}
+            tables = {each: self._table(lookup, each) for each, rows in mine.items() if rows}
             found = {each: table for each, table in tables.items() if table}
             if waiting:
                 self._remember_from(connection, list(mine))
@@ -134,9 +148,27 @@ class RangeReader:
             for block in whole_transactions(cursors):
                 present = [(table, each) for table, each in zip(found.values(), block, strict=True) if each is not None]
                 yield self._chunk(present, waiting)
+        if self._gone:
+            yield _lacking(self._gone)
         if waiting:
             yield Chunk([self._switched(each, self.order + place) for place, each in enumerate(waiting)])
             self.order += len(waiting)
+
+    def _table(self, lookup: _Lookup, instance: Instance) -> ChangeTable | None:
+        """How an instance's rows are read; None, too, if it was dropped since the range was planned."""
+        try:
+            table = _change_table(lookup, instance, instance.types)
+            is_new = not instance.is_first and self._start < instance.start <= self._end
+            if table is not None and is_new and self._config.number("table.watch.interval.ms"):
+                captured = self._dialect.filled(lookup.connection, self._config, instance, table.captured)
+                table = replace(table, captured=captured)
+            return table
+        except gap.InstanceGone:
+            self._lose(instance)
+            return None
+
+    def _lose(self, instance: Instance) -> None:
+        self._gone.append((instance.table, gap.dropped_meanwhile(instance, self._start)))
 
     def _connected(self) -> AbstractContextManager[Connection]:
         return reused_connection(self._dialect, self._config, "tailrace log", self._database)
@@ -146,21 +178,24 @@ class RangeReader:
         return instance.table.database == self._database and self._filter.captures(instance.table)
 
     def _cursor(self, stack: ExitStack, connection: Connection, table: ChangeTable, rows: int) -> Iterator[ChangeRows]:
-        """The rows of a change table, all that were counted when the range was planned."""
-        blocks = self._blocks(stack, connection, table, rows)
-        return blocks if self._skipped(table) else self._all_of(blocks, table.instance, rows)
+        """The rows of a change table, all that were counted when the range was planned; none if it was dropped since.
 
-    def _all_of(self, blocks: Iterator[ChangeRows], instance: Instance, expected: int) -> Iterator[ChangeRows]:
-        """The blocks. Raises OffsetError at their end if clean-up has removed some of the rows since they were counted.
-
-        A backlog as old as the retention may be read while clean-up runs.
+        Raises OffsetError at their end if clean-up has removed some of the rows: a backlog as old as the retention may
+        be read while clean-up runs.
         """
         found = 0
-        for block in blocks:
-            found += len(block)
-            yield block
-        if found < expected:
-            raise gap.cleaned_meanwhile(instance, self._start, found, expected)
+        try:
+            for block in self._blocks(stack, connection, table, rows):
+                found += len(block)
+                yield block
+        except self._dialect.failures.driver_error as error:
+            # A table cannot be dropped while it is read.
+            if found or not self._dialect.is_missing(error):
+                raise
+            self._lose(table.instance)
+            return
+        if found < rows and not self._skipped(table):
+            raise gap.cleaned_meanwhile(table.instance, self._start, found, rows)
 
     def _blocks(self, stack: ExitStack, connection: Connection, table: ChangeTable, rows: int) -> Iterator[ChangeRows]:
         """Rows in blocks; what one answer holds is read at once, more over a connection of its own."""

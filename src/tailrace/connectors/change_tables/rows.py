@@ -12,11 +12,12 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.change_tables.changes import ORDER_STEP
-from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, LastChange, source_rows
+from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, LastChange
 from tailrace.connectors.change_tables.images import images, selected
 from tailrace.connectors.change_tables.keys import KeyColumn, after
 from tailrace.connectors.change_tables.position import Reading, behind
 from tailrace.connectors.change_tables.schema_changes import initial_batches
+from tailrace.connectors.change_tables.source_rows import source_rows
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshots import Place
@@ -76,7 +77,7 @@ class Split(TableSplit):
         """See SnapshotSplit.resume_point."""
         if self.low is None:
             return None
-        return Place((), tuple(value or "" for value in self.low), self.snapshot)
+        return Place((), self.low, self.snapshot)
 
 
 def read(dialect: Dialect, config: Config, split: Split) -> Iterator[Chunk]:

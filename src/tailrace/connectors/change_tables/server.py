@@ -22,6 +22,7 @@ class ReconnectingServer(Generic[C]):
         self._failures = failures
         self._connect = connect
         self._connection: C | None = None
+        self._has_answered = False
 
     def ask(self, question: Callable[[C], T], doing: str = "the server cannot be queried") -> T:
         """See Server.ask."""
@@ -29,13 +30,20 @@ class ReconnectingServer(Generic[C]):
         def attempt() -> T:
             with self._failures.translated(doing):
                 try:
-                    return question(self.connection)
+                    answer = question(self.connection)
+                    self._has_answered = True
+                    return answer
                 except self._failures.driver_error as error:
                     if self._failures.is_lost(error):
                         self.close()
                     raise
 
-        return retrying(self.config, attempt, self._failures.is_transient)
+        return retrying(self.config, attempt, self._is_worth_a_try)
+
+    def _is_worth_a_try(self, error: BaseException) -> bool:
+        """What says that the configuration is wrong may pass as well, but not before the server has answered once."""
+        failures = self._failures
+        return failures.is_transient(error) and (self._has_answered or not failures.is_refused(error))
 
     @property
     def connection(self) -> C:

@@ -63,6 +63,7 @@ class ChangeTableNow(SourceNow):
                     where=str(table),
                     remedy="remove it from the pipeline (`tailrace remove`), or check column.exclude.list",
                 )
+            self._catalog.guard(captured, number)
             whole = self._catalog.described(table, number)
         self._tables[table] = PagedTable(self._dialect, self._connection, self._config, captured, whole)
         return captured.schema

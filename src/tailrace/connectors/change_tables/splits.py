@@ -126,6 +126,7 @@ class SplitPlanner:
                 self.dialect.parse(self.connection, select)
             select, captured = self._listed(select, described), self.catalog.capture(described)
             if captured is not None:
+                self.catalog.guard(captured, self._numbers[table])
                 select = self._as_table(captured, select, origin)
         return Split(moment, table, select=select, last="last_in_data_collection")
 
@@ -146,6 +147,9 @@ class SplitPlanner:
 
     def _of_table(self, moment: Moment, table: TableId, resumed: Place | None) -> list[Split]:
         described = self._described(table)
+        captured = self.catalog.capture(described)
+        if captured is not None:
+            self.catalog.guard(captured, self._numbers[table])
         size, rows = self._size_of(table)
         key = key_columns(described, described.key)
         low = None if resumed is None or resumed.last is None else tuple(resumed.last)

@@ -9,9 +9,14 @@ from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Detail, SourceState, TableOverview
 from tailrace.connectors.sqlserver.catalog import Catalog
-from tailrace.connectors.sqlserver.client import FAILURES, Connection
+from tailrace.connectors.sqlserver.checks import TableChecks, not_captured, of_jobs
+from tailrace.connectors.sqlserver.client import Connection
+from tailrace.connectors.sqlserver.config import AGENT_QUERY
 from tailrace.connectors.sqlserver.connector import SqlServerConnector
+from tailrace.connectors.sqlserver.failures import FAILURES, is_forbidden
 from tailrace.connectors.sqlserver.log.end import is_agent_running, log_end
+from tailrace.connectors.sqlserver.narrower import REMEDY, narrower
+from tailrace.connectors.sqlserver.platform import Kind, Platform, enabling_table, platform
 from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.model.table import TableId
@@ -33,46 +38,77 @@ class SqlServerAdmin(ChangeTableAdmin):
 
     def findings(self, connection: Connection) -> Iterator[Finding]:
         """See ChangeTableAdmin.findings."""
-        version = str(connection.value("SELECT @@VERSION")).partition("\n")[0]
-        yield Finding("server", True, f"{version.strip()} at {self.config.text('database.hostname')}")
+        place = platform(connection)
+        where = f"{place.title} at {self.config.text('database.hostname')}"
+        yield Finding("server", True, where if place.kind is Kind.SERVER else f"{where} ({place.kind.value})")
+        names = self.config.names("database.names")
+        if place.kind is Kind.AZURE_DATABASE and len(names) > 1:
+            what = f"{place.kind.value} reads one database over a connection, and database.names has {len(names)}"
+            yield Finding("databases", False, what, "give each database a pipeline of its own")
+            return
         catalog = Catalog(connection, self.config)
         for database in catalog.databases():
-            yield from self._of_database(connection, catalog, database)
+            yield from self._of_database(connection, catalog, place, database)
 
-    def _of_database(self, connection: Connection, catalog: Catalog, database: str) -> Iterator[Finding]:
+    def _of_database(
+        self, connection: Connection, catalog: Catalog, place: Platform, database: str
+    ) -> Iterator[Finding]:
         if not _is_enabled(connection, database):
-            remedy = f"USE {name(database)}; EXEC sys.sp_cdc_enable_db"
-            yield Finding("capture", False, f"change data capture is not enabled in {database}", remedy)
+            what = f"change data capture is not enabled in {database}"
+            yield Finding("capture", False, what, place.enabling(database))
             return
         try:
             instances = catalog.instances(database)
         except FAILURES.driver_error as error:
+            if not is_forbidden(error):
+                raise
             what = f"the user has no access to the schema cdc of {database}: {FAILURES.line(error)}"
-            yield Finding("capture", False, what, f"USE {name(database)}; GRANT SELECT ON SCHEMA::cdc TO <user>")
+            remedy = place.used(database, "GRANT SELECT ON SCHEMA::cdc TO <user>")
+            yield Finding("capture", False, what, remedy)
             return
-        yield Finding(
-            "capture", True, f"change data capture is enabled in {database}, {len(instances)} capture instances"
-        )
-        yield self._agent(connection, database)
+        what = f"change data capture is enabled in {database}, {len(instances)} capture instances"
+        yield Finding("capture", True, what)
+        is_replica = DIALECT.is_behind(connection, database)
+        if is_replica:
+            yield from self._of_replica(database)
+        else:
+            yield from self._of_capture(connection, place, database)
+        numbers = {table: number for table, number in catalog.tables().items() if table.database == database}
         captured = [table for table in catalog.captured() if table.database == database]
-        yield from _tables(database, captured, instances)
+        yield from _tables(place, database, captured, instances)
+        own = {table: numbers[table] for table in captured}
+        yield from TableChecks(connection, catalog, place, database, own).findings(instances)
         yield from self.shared_keys(catalog, captured)
-        if self.config.text("snapshot.isolation.mode") == "snapshot":
+        if self.config.text("snapshot.isolation.mode") == "snapshot" and not is_replica:
             yield _isolation(connection, database)
+        if self.config.text("snapshot.isolation.mode") == "exclusive" and not place.has_log_stats:
+            what = "snapshot.isolation.mode=exclusive needs sys.dm_db_log_stats, which SQL Server has from 2016 SP2 on"
+            yield Finding("isolation", False, what, "set snapshot.isolation.mode=repeatable_read, or update the server")
 
-    def _agent(self, connection: Connection, database: str) -> Finding:
+    def _of_replica(self, database: str) -> Iterator[Finding]:
+        """What a pipeline can do at a replica that cannot be written to."""
+        yield Finding("replica", True, f"{database} is a readable replica: rows are read under SNAPSHOT there")
+        if self.config.optional("signal.data.collection") and not self.config.flag("read.only"):
+            what = f"{database} cannot be written to, so that no window of an incremental snapshot can be marked"
+            yield Finding("replica", False, what, "set read.only=true, or connect to the primary replica")
+
+    def _of_capture(self, connection: Connection, place: Platform, database: str) -> Iterator[Finding]:
         """Whether what fills the change tables runs."""
         query = self.config.text("database.sqlserver.agent.status.query")
+        if not place.has_agent and query == AGENT_QUERY:
+            yield Finding("agent", True, f"{place.kind.value} captures by a scheduler, each 20 seconds")
+            return
+        yield from of_jobs(connection, place, database)
         try:
             if is_agent_running(connection, query, database):
-                return Finding("agent", True, "SQL Server Agent is running")
-            remedy = "start the service SQL Server Agent: it runs the capture job"
-            return Finding("agent", False, "SQL Server Agent is not running", remedy)
+                yield Finding("agent", True, "SQL Server Agent is running")
+            else:
+                remedy = "start the service SQL Server Agent: it runs the capture job"
+                yield Finding("agent", False, "SQL Server Agent is not running", remedy)
         except FAILURES.driver_error as error:
-            remedy = "GRANT VIEW SERVER STATE TO <login>, or set database.sqlserver.agent.status.query"
-            return Finding(
-                "agent", None, f"whether SQL Server Agent runs cannot be queried: {FAILURES.line(error)}", remedy
-            )
+            what = f"whether SQL Server Agent runs cannot be queried: {FAILURES.line(error)}"
+            remedy = f"{place.granting_state()}, or set database.sqlserver.agent.status.query"
+            yield Finding("agent", None, what, remedy)
 
     def overview(self) -> list[TableOverview]:
         """See Admin.overview."""
@@ -103,17 +139,15 @@ class SqlServerAdmin(ChangeTableAdmin):
         """See Admin.problems: tables without a capture instance."""
 
         def found(connection: Connection) -> list[Finding]:
-            catalog = Catalog(connection, self.config)
-            return [
-                each
-                for database in catalog.databases()
-                for each in _tables(
-                    database,
-                    [table for table in catalog.captured() if table.database == database],
-                    catalog.instances(database),
-                )
-                if each.ok is not True
-            ]
+            catalog, place = Catalog(connection, self.config), platform(connection)
+            problems: list[Finding] = []
+            for database in catalog.databases():
+                captured = [table for table in catalog.captured() if table.database == database]
+                instances = catalog.instances(database)
+                mine = [each for each in instances if each.table in captured]
+                problems += [*_tables(place, database, captured, instances)]
+                problems += [Finding("instances", None, each, REMEDY) for each in narrower(connection, database, mine)]
+            return [each for each in problems if each.ok is not True]
 
         with self.server() as server:
             return server.ask(found)
@@ -126,7 +160,7 @@ class SqlServerAdmin(ChangeTableAdmin):
             there = {each.table for each in _all(catalog)}
             new = [table for table in tables if table not in there]
             for table in new:
-                connection.run(f"EXEC {name(table.database)}.{_enabling(table)}")
+                connection.run(_qualified(table))
             return [str(table) for table in new]
 
         with self.server() as server:
@@ -139,9 +173,10 @@ class SqlServerAdmin(ChangeTableAdmin):
             catalog = Catalog(connection, self.config)
             enabled = [each for each in catalog.databases() if _is_enabled(connection, each)]
             there = {each.table for database in enabled for each in catalog.instances(database)}
+            place = platform(connection)
             return [
-                *(f"EXEC {name(each)}.sys.sp_cdc_enable_db;" for each in catalog.databases() if each not in enabled),
-                *(f"EXEC {name(table.database)}.{_enabling(table)};" for table in tables if table not in there),
+                *(f"{place.enabling(each)};" for each in catalog.databases() if each not in enabled),
+                *(f"{_qualified(table)};" for table in tables if table not in there),
             ]
 
         with self.server() as server:
@@ -152,6 +187,11 @@ class SqlServerAdmin(ChangeTableAdmin):
         return "change data capture"
 
 
+def _qualified(table: TableId) -> str:
+    """The statement that creates a capture instance, from any database."""
+    return enabling_table(table).replace("EXEC ", f"EXEC {name(table.database)}.", 1)
+
+
 def _is_enabled(connection: Connection, database: str) -> bool:
     return bool(connection.value(f"SELECT is_cdc_enabled FROM sys.databases WHERE name = {text(database)}"))
 
@@ -160,19 +200,10 @@ def _all(catalog: Catalog) -> list[Instance]:
     return [each for database in catalog.databases() for each in catalog.instances(database)]
 
 
-def _enabling(table: TableId) -> str:
-    return (
-        f"sys.sp_cdc_enable_table @source_schema = {text(table.schema)}, @source_name = {text(table.table)}, "
-        "@role_name = NULL, @supports_net_changes = 0"
-    )
-
-
-def _tables(database: str, captured: Sequence[TableId], instances: Sequence[Instance]) -> Iterator[Finding]:
-    known = {each.table for each in instances}
-    for table in captured:
-        if table not in known:
-            remedy = f"USE {name(database)}; EXEC {_enabling(table)}"
-            yield Finding("tables", False, f"{table} has no capture instance: its changes are not captured", remedy)
+def _tables(
+    place: Platform, database: str, captured: Sequence[TableId], instances: Sequence[Instance]
+) -> Iterator[Finding]:
+    yield from not_captured(place, captured, instances)
     if captured:
         yield Finding("tables", True, f"{len(captured)} tables of {database} are captured")
     else:

@@ -18,6 +18,7 @@ from tailrace.config import Config
 from tailrace.connectors.change_tables.dialect import Block, Row
 from tailrace.connectors.change_tables.images import block
 from tailrace.connectors.sqlserver import client
+from tailrace.connectors.sqlserver.address import answering, host_of
 from tailrace.connectors.sqlserver.encryption import TRUST_STORE, is_compared, is_encrypted
 
 log = logging.getLogger(__name__)
@@ -48,6 +49,9 @@ def connect(config: Config, application: str = "tailrace", database: str | None 
     try:
         made = driver.connect(_settings(config, database), autocommit=True, timeout=patience)
     except driver.Error as error:
+        said = client.reason(config, application, _database(config, database)) if _is_of_server(error) else None
+        if said is not None:
+            raise said from error
         return _by_freetds(config, application, database, _line(error))
     made.timeout = -(-timeout // 1000)
     return ArrowConnection(made)
@@ -112,7 +116,7 @@ class ArrowConnection(client.Connection):
     def _as_freetds(self, error: Any) -> pymssql.Error:
         """The driver gives no numbers: the server is queried for its own, which it keeps until the next statement."""
         text = _line(error)
-        if _FROM_SERVER in str(error):
+        if _is_of_server(error):
             self._unread = None
             try:
                 with self._driver.cursor() as cursor:
@@ -138,23 +142,31 @@ def _driver() -> Any:
 
 
 def _settings(config: Config, database: str | None) -> str:
-    names = config.names("database.names")
-    host, instance = config.text("database.hostname"), config.optional("database.instance")
-    # A port that is given decides over an instance.
-    by_name = instance and "database.port" not in config.given
+    host = host_of(config)
     parts = {
-        "SERVER": f"{host}\\{instance}" if by_name else f"{host},{config.number('database.port')}",
-        "DATABASE": database or (names[0] if len(names) == 1 else ""),
+        "SERVER": host if "\\" in host else f"{host},{config.number('database.port')}",
+        "DATABASE": _database(config, database),
         "UID": config.optional("database.user") or "",
         "PWD": config.optional("database.password") or "",
         "Encrypt": "yes" if is_encrypted(config) else "no",
         "TrustServerCertificate": "no" if is_compared(config) else "yes",
         "HostNameInCertificate": config.optional("driver.hostNameInCertificate") or "",
         "ApplicationIntent": config.optional("driver.applicationIntent") or "ReadWrite",
+        # All addresses of a host are tried at once: that of a listener may be in a subnet that does not answer.
+        "MultiSubnetFailover": "Yes" if answering(config) is not None else "",
         # An attempt that fails is repeated as the options say, and not at once by the driver.
         "ConnectRetryCount": "0",
     }
     return "".join(f"{name}={{{value.replace('}', '}}')}}};" for name, value in parts.items() if value)
+
+
+def _database(config: Config, given: str | None) -> str:
+    names = config.names("database.names")
+    return given or (names[0] if len(names) == 1 else "")
+
+
+def _is_of_server(error: Any) -> bool:
+    return _FROM_SERVER in str(error)
 
 
 def _line(error: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 from tailrace.config import Config
@@ -12,9 +13,11 @@ from tailrace.connectors.change_tables import dialect
 from tailrace.connectors.change_tables.dialect import Described, Instance, SourceColumn
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.column_info import ColumnInfo
-from tailrace.connectors.columns import Columns
+from tailrace.connectors.columns import CapturedTable, Columns
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.defaults import parse_default
+from tailrace.connectors.sqlserver.failures import ONE_DATABASE
+from tailrace.connectors.sqlserver.guard import guard
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.connectors.sqlserver.types.values import SqlType, source_type, value_type
 from tailrace.errors import SourceError
@@ -29,18 +32,20 @@ WHERE t.is_ms_shipped = 0
 """
 _INSTANCES = """
 SELECT s.name, t.name, c.capture_instance, c.object_id, c.source_object_id, c.start_lsn,
-  (SELECT SUM(x.column_id * (x.system_type_id * 101 + x.max_length * 31 + x.precision * 7 + x.scale))
+  (SELECT SUM(CONVERT(bigint, x.column_id) * (x.system_type_id * 101 + x.max_length * 31 + x.precision * 7 + x.scale))
     FROM {db}.sys.columns x WHERE x.object_id = c.object_id),
   (SELECT SUM(y.column_id * CONVERT(bigint, y.default_object_id + y.is_nullable))
     FROM {db}.sys.columns x JOIN {db}.sys.columns y ON y.object_id = c.source_object_id AND y.name = x.name
     WHERE x.object_id = c.object_id)
 FROM {db}.cdc.change_tables c JOIN {db}.sys.tables t ON t.object_id = c.source_object_id
-JOIN {db}.sys.schemas s ON s.schema_id = t.schema_id ORDER BY c.start_lsn, c.create_date
+JOIN {db}.sys.schemas s ON s.schema_id = t.schema_id ORDER BY c.create_date, c.object_id
 """
 _COLUMNS = """
-SELECT c.name, COALESCE(b.name, t.name), c.max_length, c.precision, c.scale, c.is_nullable, c.is_identity,
+SELECT c.name, COALESCE(CASE WHEN t.user_type_id = 255 THEN t.name END, b.name, t.name), c.max_length,
+  c.precision, c.scale, c.is_nullable, c.is_identity,
   c.is_computed, d.definition, CONVERT(nvarchar(4000), e.value),
-  CASE WHEN t.user_type_id > 255 AND b.name IS NOT NULL THEN t.name END, t.is_assembly_type
+  CASE WHEN t.user_type_id > 255 AND b.name IS NOT NULL THEN t.name END, t.is_assembly_type, c.collation_name,
+  c.encryption_type
 FROM {db}.sys.columns c JOIN {db}.sys.types t ON t.user_type_id = c.user_type_id
 LEFT JOIN {db}.sys.types b ON b.user_type_id = c.system_type_id AND b.system_type_id = c.system_type_id
 LEFT JOIN {db}.sys.default_constraints d ON d.object_id = c.default_object_id
@@ -58,6 +63,7 @@ WHERE i.object_id = {id} AND i.is_unique = 1 AND i.has_filter = 0 AND k.is_inclu
 ORDER BY i.is_primary_key DESC, CASE i.type WHEN 1 THEN 0 ELSE 1 END, i.name, k.key_ordinal
 """
 _SYSTEM = "__$"
+_AZURE = 5
 _COMMAND = "__$command_id"
 
 
@@ -70,6 +76,7 @@ class Catalog(dialect.Catalog):
         self.columns = Columns(config)
         # A fault of SqlServerConnection.getTableSchemaFromTable: such a key does not distinguish rows.
         self.part_of_key = config.flag("compat.faults")
+        self._has_computed = config.text("computed.columns") == "include"
 
     def databases(self) -> list[str]:
         """The names of the databases, as the server writes them. Raises SourceError for one that is not there."""
@@ -81,7 +88,10 @@ class Catalog(dialect.Catalog):
             rows = self.connection.rows(f"SELECT name FROM sys.databases WHERE name = {text(given)}")
             if len(rows) != 1:
                 what = f"there is no database {given}, or the login may not see it"
-                raise SourceError(what, where="database.names", remedy="correct the name, or grant the login access")
+                # Of Azure SQL Database a connection sees its own database alone.
+                is_alone = self.connection.value("SELECT CONVERT(int, SERVERPROPERTY('EngineEdition'))") == _AZURE
+                remedy = ONE_DATABASE if is_alone else "correct the name, or grant the login access"
+                raise SourceError(what, where="database.names", remedy=remedy)
             known[given] = str(rows[0][0])
         return known[given]
 
@@ -95,8 +105,15 @@ class Catalog(dialect.Catalog):
                     found[id_] = int(number)
         return found
 
+    def all_instances(self, table: TableId) -> list[Instance]:
+        """The instances of a table, also those that the configuration leaves out."""
+        return [each for each in self._found(table.database, is_filtered=False) if each.table == table]
+
     def instances(self, database: str) -> list[Instance]:
-        """All capture instances, whether their tables are captured or not, by start."""
+        """See Catalog.instances. Clean-up moves starts, so that these tell nothing of the order of instances."""
+        return self._found(database, is_filtered=True)
+
+    def _found(self, database: str, *, is_filtered: bool) -> list[Instance]:
         includes, excludes = (self.config.patterns(f"internal.capture.instance.{side}.list") for side in _SIDES)
         found: dict[TableId, list[Instance]] = {}
         for schema, table, instance, number, source, start, types, rest in self.connection.rows(
@@ -104,19 +121,19 @@ class Catalog(dialect.Catalog):
         ):
             id_ = TableId(database, schema, table, DATABASE_SCHEMA_TABLE)
             is_in = not includes or any(pattern.fullmatch(instance) for pattern in includes)
-            if is_in and not any(pattern.fullmatch(instance) for pattern in excludes):
+            is_in = is_in and not any(pattern.fullmatch(instance) for pattern in excludes)
+            if is_in or not is_filtered:
                 changes = f"{name(database)}.cdc.{name(instance + '_CT')}"
                 lsn = text_of(start)
                 new = Instance(instance, id_, int(number), int(source), lsn, changes)
                 new = replace(new, types=int(types or 0), rest=int(rest or 0))
                 known = found.setdefault(id_, [])
-                if known and known[-1].start == new.start:
-                    known.pop()  # of two that begin at once the newer one has all
-                known.append(replace(new, is_first=not known))
+                known.append(replace(new, is_first=not known, has_begun=start is not None))
         for known in found.values():
-            for place, (first, second) in enumerate(pairwise(known)):
-                known[place] = replace(first, stop=second.start)
-        return sorted((each for known in found.values() for each in known), key=lambda each: (each.start, each.name))
+            begun = [place for place, each in enumerate(known) if each.has_begun]
+            for first, second in pairwise(begun):
+                known[first] = replace(known[first], stop=known[second].start)
+        return [each for known in found.values() for each in known]
 
     def described(self, table: TableId, number: int) -> Described:
         """A table with all of its columns."""
@@ -156,6 +173,18 @@ class Catalog(dialect.Catalog):
             comment=column.comment,
         )
 
+    def capture(self, found: Described) -> CapturedTable | None:
+        """See Catalog.capture. Of computed columns change tables have null alone."""
+        computed = () if self._has_computed else tuple(each.name for each in found.columns if each.is_computed)
+        if computed:
+            _tell(str(found.id), computed)
+            found = found.only([each.name for each in found.columns if not each.is_computed])
+        return super().capture(found)
+
+    def guard(self, found: CapturedTable, number: int) -> None:
+        """See Catalog.guard: masks, and security policies that hide rows."""
+        guard(self.connection, found.schema.id, number, {column.name for column in found.schema.columns})
+
     def _key(self, database: str, number: int) -> tuple[str, ...]:
         """The columns of the primary key, or of the first unique index, as the reference engine takes it."""
         return next(iter(self._unique(database, number)), ())
@@ -174,6 +203,14 @@ class Catalog(dialect.Catalog):
 _SIDES = ("include", "exclude")
 
 
+@cache
+def _tell(table: str, columns: tuple[str, ...]) -> None:
+    """Say once in a process which columns are left out."""
+    log.warning(
+        "%s: the columns %s are computed and left out, as the log has no values of them", table, ", ".join(columns)
+    )
+
+
 def _retyped(column: SourceColumn, kind: SqlType) -> SourceColumn:
     """A column of a source table with the type that a change table has, which has no alias types and no ROWVERSION."""
     if column.type.name == "timestamp":
@@ -182,7 +219,8 @@ def _retyped(column: SourceColumn, kind: SqlType) -> SourceColumn:
 
 
 def _column(row: tuple[object, ...], *, is_commented: bool) -> SourceColumn:
-    given, kind, size, precision, scale, nullable, identity, computed, default, comment, alias, clr = row
+    given, kind, size, precision, scale, nullable, identity, computed, default, comment, *rest = row
+    alias, clr, collation, hidden = rest
     known = SqlType(
         name=str(kind),
         bytes=int(str(size)),
@@ -190,6 +228,8 @@ def _column(row: tuple[object, ...], *, is_commented: bool) -> SourceColumn:
         scale=int(str(scale)),
         alias=None if alias is None else str(alias),
         is_clr=bool(clr),
+        collation=None if collation is None else str(collation),
+        is_encrypted=hidden is not None,
     )
     return SourceColumn(
         name=str(given),

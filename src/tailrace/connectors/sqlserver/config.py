@@ -105,7 +105,10 @@ CONNECTION = (
 )
 CHANGES = (
     Option(
-        "data.query.mode", choice("direct", "function"), "direct", "Read change tables, or by the server's functions."
+        "data.query.mode",
+        choice("direct", "function"),
+        "direct",
+        "Times of transactions come from a table, or by a function of the server; changes from change tables.",
     ),
     Option(
         "max.iteration.transactions",
@@ -123,6 +126,13 @@ CHANGES = (
         "false",
         "Create a capture instance when a captured table gets new columns, and drop it when a newer one is read. "
         "The user must be a member of db_owner.",
+    ),
+    Option(
+        "computed.columns",
+        choice("include", "exclude"),
+        "include",
+        "Computed columns, for which change tables always have null: with their values in snapshots and null in "
+        "changes, or left out. Replicas leave them out by default.",
     ),
     Option("internal.capture.instance.include.list", PATTERNS, None, "Capture instances to read.", protects=True),
     Option(

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.connector import ChangeTableConnector, LogEnd
+from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
-from tailrace.connectors.sqlserver.log.end import AgentCheck, end_of_transactions
+from tailrace.connectors.sqlserver.log.end import AgentCheck, end_of_transactions, log_end
+from tailrace.connectors.sqlserver.narrower import REMEDY, narrower
 from tailrace.connectors.sqlserver.record_format import source_block
 from tailrace.connectors.sqlserver.renewal import Renewal
 from tailrace.connectors.sqlserver.snapshot import DIALECT
-from tailrace.connectors.sqlserver.statements import text
+from tailrace.connectors.sqlserver.structures import in_effect, structures, unbrought
 from tailrace.model.source import SourceBlock
+from tailrace.model.structure import Structure
+from tailrace.model.table import TableId, TableSchema
+
+log = logging.getLogger(__name__)
 
 
 class SqlServerConnector(ChangeTableConnector):
@@ -38,6 +46,7 @@ class SqlServerConnector(ChangeTableConnector):
         )
         self._agent = AgentCheck(config)
         self._renewal = Renewal(config)
+        self._told: set[str] = set()
 
     @property
     def source(self) -> SourceBlock:  # type: ignore[override]  # it depends on compat.version
@@ -46,18 +55,13 @@ class SqlServerConnector(ChangeTableConnector):
 
     @cached_property
     def identity(self) -> str:
-        """See Connector.identity: the server's name and the databases, with the time each was made."""
+        """See Connector.identity: the databases by name.
 
-        def asked(connection: Connection) -> str:
-            names = ", ".join(map(text, Catalog(connection, self.config).databases()))
-            rows = connection.rows(
-                "SELECT name, CONVERT(varchar(30), create_date, 126) FROM sys.databases "
-                f"WHERE name IN ({names}) ORDER BY name"
-            )
-            server = connection.value("SELECT CONVERT(nvarchar(256), SERVERPROPERTY('ServerName'))")
-            return "/".join([str(server), *(f"{database}@{made}" for database, made in rows)])
-
-        return self._server.ask(asked)
+        The server's name and the time when a database was made differ from node to node of an availability group or a
+        failover group. That it is the same log its commits say, see Dialect.commit.
+        """
+        names = self._server.ask(lambda connection: Catalog(connection, self.config).databases())
+        return "/".join(quote(each, safe="") for each in sorted(names))
 
     def within(self, start: Reading, end: Reading, limit: int) -> Reading:
         """See Connector.within: as many transactions of each database as the configuration says."""
@@ -86,3 +90,43 @@ class SqlServerConnector(ChangeTableConnector):
             instances = end.instances
             self._server.ask(lambda connection: self._renewal.drop(connection, start, instances))
         return super().advanced(config, here, start, to, end)
+
+    def warnings(self, connection: Connection, config: Config) -> Sequence[str]:
+        """See ChangeTableConnector.warnings."""
+        catalog = Catalog(connection, config)
+        return [each for database in catalog.databases() for each in self._warnings(connection, catalog, database)]
+
+    def _warnings(self, connection: Connection, catalog: Catalog, database: str) -> Iterator[str]:
+        captured = [each for each in catalog.instances(database) if catalog.filter.captures(each.table)]
+        for sentence in narrower(connection, database, captured):
+            if sentence not in self._told:
+                self._told.add(sentence)
+                log.warning("%s; remedy: %s", sentence, REMEDY)
+            yield sentence
+
+    def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
+        """See Connector.structures."""
+
+        def query(connection: Connection) -> Mapping[TableId, Structure]:
+            end = log_end(connection, config)
+            return structures(connection, Catalog(connection, config), end)
+
+        return self._server.ask(query)
+
+    def schema(self, config: Config, table: TableId) -> TableSchema | None:
+        """See Connector.schema."""
+
+        def query(connection: Connection) -> TableSchema | None:
+            catalog = Catalog(connection, config)
+            end = log_end(connection, config)
+            instance = in_effect(catalog, table.database, end).get(table)
+            captured = None if instance is None else catalog.capture(catalog.at(instance))
+            if instance is None or captured is None:
+                return None
+            return self.dialect.filled(connection, config, instance, captured).schema
+
+        return self._server.ask(query)
+
+    def unbrought(self, connection: Connection, instances: Sequence[Instance], begin: Reading) -> Sequence[Instance]:
+        """See ChangeTableConnector.unbrought."""
+        return unbrought(connection, Catalog(connection, self.config), instances, begin)

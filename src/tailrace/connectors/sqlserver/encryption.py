@@ -1,4 +1,4 @@
-"""Encryption of connections: which certificates FreeTDS accepts, and why it refused one."""
+"""Encryption of connections: which certificates are accepted, and why a connection or a login was refused."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pathlib import Path
 
 from tailrace.config import Config
 from tailrace.connectors.certificates import Remedies, pem
+from tailrace.connectors.sqlserver.address import answering, port_of
+from tailrace.connectors.sqlserver.tds import NOT_SUPPORTED, OFF, ON, REQUIRED, Conversation, Login, ServerError
 from tailrace.errors import SourceError
 
 _SYSTEM = (
@@ -28,11 +30,6 @@ REMEDIES = Remedies(
     encrypt="set driver.encrypt=true",
     plain="let the server encrypt connections, or set driver.encrypt=false: then even the password is sent as it is",
 )
-# The first message of a connection: a version, and that all of it is to be encrypted. Its packets have a header.
-_PRELOGIN, _HEADER, _ENCRYPT = 0x12, 8, 1
-_OPTIONS = struct.pack(">BHHBHHB", 0, 11, 6, _ENCRYPT, 17, 1, 0xFF) + bytes(6) + bytes([1])
-_OPTION, _NOT_SUPPORTED = struct.Struct(">BHH"), 2
-_PACKET = 4096
 
 
 def is_encrypted(config: Config) -> bool:
@@ -46,12 +43,19 @@ def is_compared(config: Config) -> bool:
 
 
 @contextmanager
-def settings(config: Config) -> Iterator[str]:
-    """The path of a file with FreeTDS's settings, for the time of a connection attempt. Raises SourceError."""
-    host = config.optional("driver.hostNameInCertificate")
-    lines = ("[global]", f"ca file = {trusted(config)}", "check certificate hostname = yes")
+def settings(config: Config, address: tuple[str, int] | None) -> Iterator[str]:
+    """The path of a file with FreeTDS's settings, for the time of a connection attempt. Raises SourceError.
+
+    `address` is that of the host which is to be taken.
+    """
+    host, lines = config.text("database.hostname"), ["[global]"]
+    if is_compared(config):
+        name = config.optional("driver.hostNameInCertificate") or host
+        lines += [f"ca file = {trusted(config)}", "check certificate hostname = yes", f"certificate hostname = {name}"]
+    if address is not None:
+        lines += [f"[{host}]", f"host = {address[0]}", f"port = {address[1]}"]
     with tempfile.NamedTemporaryFile("w", prefix="tailrace-", suffix=".conf", encoding="utf-8") as file:
-        file.write("\n".join((*lines, f"certificate hostname = {host}" if host else "", "")))
+        file.write("\n".join((*lines, "")))
         file.flush()
         yield file.name
 
@@ -72,70 +76,53 @@ def refusal(config: Config) -> SourceError | None:
 
     FreeTDS only tells that it has not connected. So the handshake is done once more here, and ended before a login.
     """
-    host, port = config.text("database.hostname"), config.number("database.port")
+    where = f"{config.text('database.hostname')}:{port_of(config)}"
     try:
-        with socket.create_connection((host, port), config.number("driver.loginTimeout") or None) as connection:
-            _send(connection, _OPTIONS)
-            if _encryption(_receive(connection)) == _NOT_SUPPORTED:
-                return REMEDIES.unencrypted(f"{host}:{port}")
+        with opened(config) as connection:
+            talk = Conversation(connection)
+            if talk.greet(ON) == NOT_SUPPORTED:
+                return REMEDIES.unencrypted(where)
             if is_compared(config):
-                _shake_hands(connection, config)
+                talk.shake_hands(ssl.create_default_context(cafile=trusted(config)), _name(config))
     except ssl.SSLCertVerificationError as error:
-        return REMEDIES.distrusted(error.verify_message, f"{host}:{port}")
+        return REMEDIES.distrusted(error.verify_message, where)
     except (OSError, ValueError, struct.error):
         return None
     return None
 
 
-def _encryption(answer: bytes) -> int | None:
-    """What the server's first message says about encryption."""
-    place = 0
-    while answer[place : place + 1] not in (b"", b"\xff"):
-        name, start, size = _OPTION.unpack_from(answer, place)
-        if name == _ENCRYPT and size:
-            return int(answer[start])
-        place += _OPTION.size
-    return None
-
-
-def _shake_hands(connection: socket.socket, config: Config) -> None:
-    context = ssl.create_default_context(cafile=trusted(config))
-    # SQL Server speaks TLS 1.2 inside of TDS 7.
-    context.maximum_version = ssl.TLSVersion.TLSv1_2
-    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    name = config.optional("driver.hostNameInCertificate") or config.text("database.hostname")
-    tls = context.wrap_bio(incoming, outgoing, server_hostname=name)
-    while not _has_ended(tls):
-        _send(connection, outgoing.read())
-        incoming.write(_receive(connection))
-
-
-def _has_ended(handshake: ssl.SSLObject) -> bool:
+def errors_of_login(config: Config, login: Login) -> list[ServerError]:
+    """The errors with which the server refuses a login; none if it does not, or cannot be asked."""
     try:
-        handshake.do_handshake()
-    except ssl.SSLWantReadError:
-        return False
-    return True
+        with opened(config) as connection:
+            talk, is_all = Conversation(connection), is_encrypted(config)
+            answer = talk.greet(ON if is_all else OFF)
+            if answer != NOT_SUPPORTED:
+                talk.shake_hands(_context(config), _name(config))
+            return talk.refusals(login, is_all_encrypted=is_all or answer in (ON, REQUIRED))
+    except (OSError, ValueError, struct.error):
+        return []
 
 
-def _send(connection: socket.socket, content: bytes) -> None:
-    for first in range(0, len(content), _PACKET - _HEADER):
-        piece = content[first : first + _PACKET - _HEADER]
-        is_last = first + len(piece) == len(content)
-        connection.sendall(struct.pack(">BBHHBB", _PRELOGIN, is_last, len(piece) + _HEADER, 0, 0, 0) + piece)
+def _context(config: Config) -> ssl.SSLContext:
+    if is_compared(config):
+        return ssl.create_default_context(cafile=trusted(config))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
 
-def _receive(connection: socket.socket) -> bytes:
-    """The content of one packet. Raises OSError where the connection ends."""
-    _, _, size = struct.unpack(">BBH4x", _exactly(connection, _HEADER))
-    return _exactly(connection, size - _HEADER)
+def _name(config: Config) -> str:
+    return config.optional("driver.hostNameInCertificate") or config.text("database.hostname")
 
 
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    content = b""
-    while len(content) < size:
-        piece = connection.recv(size - len(content))
-        if not piece:
-            raise ConnectionError("the server has ended the connection")
-        content += piece
-    return content
+@contextmanager
+def opened(config: Config) -> Iterator[socket.socket]:
+    """A connection to the server's port. Raises OSError, ValueError if the port is not known."""
+    port = port_of(config)
+    if port is None:
+        raise ValueError("the port of the instance is not known")
+    address = answering(config) or (config.text("database.hostname"), port)
+    patience = config.number("driver.loginTimeout") or None
+    with socket.create_connection(address, patience) as connection:
+        yield connection

@@ -23,7 +23,7 @@ class SqlServerPackage(ConnectorPackage):
     include_list = "table.include.list"
     exclude_list = "table.exclude.list"
     stop_property = None
-    replica_properties: Mapping[str, str] = {"value.loss.handling.mode": "text"}
+    replica_properties: Mapping[str, str] = {"computed.columns": "exclude", "value.loss.handling.mode": "text"}
 
     def resolve(self, properties: Mapping[str, object]) -> Config:
         """See ConnectorPackage.resolve."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -12,10 +11,14 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.connectors.change_tables.dialect import Dialect, Instance, LastChange, Row
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sqlserver import arrow_client, statements
 from tailrace.connectors.sqlserver.catalog import Catalog
-from tailrace.connectors.sqlserver.client import FAILURES, Connection, Server
-from tailrace.connectors.sqlserver.log.end import log_end
+from tailrace.connectors.sqlserver.client import Connection, Server, is_read_only
+from tailrace.connectors.sqlserver.failures import FAILURES, NO_OBJECT, number_of
+from tailrace.connectors.sqlserver.filling import filled
+from tailrace.connectors.sqlserver.log.capture import wait_for_capture
+from tailrace.connectors.sqlserver.log.end import commit, has_log_around, log_end
 from tailrace.connectors.sqlserver.log.last import last_change
 from tailrace.connectors.sqlserver.log.reader import InstanceTable, change_table
 from tailrace.connectors.sqlserver.position import SOURCE_TYPE, literal_of
@@ -38,7 +41,6 @@ FROM {db}.sys.partitions p
 JOIN {db}.sys.allocation_units a ON a.container_id = CASE WHEN a.type = 2 THEN p.partition_id ELSE p.hobt_id END
 WHERE p.object_id = {id}
 """
-_POLLING_S = 5.0
 # How long the log waits for rows of the signal table whose transaction is open; they are read once that has ended.
 _PATIENCE_MS = 1000
 
@@ -55,6 +57,10 @@ class SqlServerDialect(Dialect):
     nulls_first = True
     grammar = GRAMMAR
     lsn = "cdc_data.[__$start_lsn]"
+
+    def is_missing(self, error: BaseException) -> bool:
+        """See Dialect.is_missing."""
+        return number_of(error) == NO_OBJECT
 
     def connect(self, config: Config, application: str, database: str) -> Connection:
         """See Dialect.connect."""
@@ -113,8 +119,14 @@ class SqlServerDialect(Dialect):
         return tuple(values)
 
     def literal(self, kind: SqlType, value: str) -> str:
-        """See Dialect.literal."""
+        """See Dialect.literal.
+
+        A text gets the code page of its column here. By itself it would get that of the current database, in which what
+        the page lacks becomes a question mark ("CAST and CONVERT": "the output expression has the same collation").
+        """
         expression = statements.text(value)
+        if kind.name in ("char", "varchar") and kind.collation is not None:
+            expression = f"{expression} COLLATE {kind.collation}"
         declared = "varbinary(8)" if kind.name in ("timestamp", "rowversion") else kind.declared
         if kind.name in BINARIES:
             return f"CONVERT({declared}, {expression}, 1)"
@@ -143,8 +155,7 @@ class SqlServerDialect(Dialect):
     def transaction(self, connection: Connection, config: Config) -> Iterator[None]:
         """See Dialect.transaction."""
         mode = config.text("snapshot.isolation.mode")
-        is_read_only = (config.optional("driver.applicationIntent") or "").lower() == "readonly"
-        level = "SNAPSHOT" if is_read_only else _LEVELS.get(mode, _REPEATABLE)
+        level = "SNAPSHOT" if is_read_only(config) else _LEVELS.get(mode, _REPEATABLE)
         connection.run(f"SET TRANSACTION ISOLATION LEVEL {level}", "BEGIN TRANSACTION")
         try:
             yield
@@ -159,6 +170,9 @@ class SqlServerDialect(Dialect):
         """See Dialect.locked: with the level `exclusive`."""
         if config.text("snapshot.isolation.mode") != "exclusive" or config.text("snapshot.locking.mode") == "none":
             return None
+        if is_read_only(config):
+            # A readable replica takes no locks: its rows are those of a moment, of which it does not tell the LSN.
+            return None
         limit = config.number("snapshot.lock.timeout.ms")
         connection.run(
             f"SET LOCK_TIMEOUT {limit}",
@@ -166,7 +180,8 @@ class SqlServerDialect(Dialect):
             f"SELECT TOP 1 1 AS one FROM {statements.table(table)} WITH (TABLOCK, HOLDLOCK)",
             "SET LOCK_TIMEOUT -1",
         )
-        return str(connection.value("SELECT log_end_lsn FROM sys.dm_db_log_stats(DB_ID())"))
+        # LSNs are compared as texts, so that the case of digits matters.
+        return str(connection.value("SELECT log_end_lsn FROM sys.dm_db_log_stats(DB_ID())")).lower()
 
     def rows_soon(self, connection: Connection, statement: str) -> list[Row]:
         """See Dialect.rows_soon: without row versions a reader waits for a writer's transaction to end."""
@@ -204,15 +219,33 @@ class SqlServerDialect(Dialect):
         return log_end(connection, config)
 
     def wait_for_log(self, connection: Connection, config: Config) -> None:
-        """See Dialect.wait_for_log: the pause of the slowest capture job."""
-        databases = Catalog(connection, config).databases()
-        time.sleep(max((_polling(connection, database) for database in databases), default=0.0))
+        """See Dialect.wait_for_log."""
+        wait_for_capture(connection, Catalog(connection, config).databases())
 
     def follows(self, connection: Connection, database: str, lsn: str, other: str) -> bool:
         """See Dialect.follows."""
         function = f"{statements.name(database)}.sys.fn_cdc_increment_lsn"
         next_ = connection.value(f"SELECT {function}({literal_of(lsn)})")
         return bool(next_ == connection.value(f"SELECT CONVERT(binary(10), {literal_of(other)})"))
+
+    def commit(self, connection: Connection, database: str, lsn: str) -> str | None:
+        """See Dialect.commit: its time and its transaction. Its row is in the database, and so on all of its nodes."""
+        return commit(connection, database, lsn)
+
+    def has_log_around(self, connection: Connection, database: str, lsn: str) -> bool:
+        """See Dialect.has_log_around."""
+        return has_log_around(connection, database, lsn)
+
+    def is_behind(self, connection: Connection, database: str) -> bool:
+        """See Dialect.is_behind."""
+        updates = f"CONVERT(nvarchar(60), DATABASEPROPERTYEX({statements.text(database)}, N'Updateability'))"
+        return bool(connection.value(f"SELECT {updates}") == "READ_ONLY")
+
+    def filled(
+        self, connection: Connection, config: Config, instance: Instance, captured: CapturedTable
+    ) -> CapturedTable:
+        """See Dialect.filled."""
+        return filled(connection, Catalog(connection, config), instance, captured, self.key_text)
 
     def last_change(self, connection: Connection, instances: Sequence[Instance], until: str) -> LastChange | None:
         """See Dialect.last_change."""
@@ -221,18 +254,6 @@ class SqlServerDialect(Dialect):
     def change_table(self, connection: Any, config: Config, instance: Instance) -> InstanceTable | None:
         """See Dialect.change_table."""
         return change_table(Catalog(connection, config), config, instance)
-
-
-def _polling(connection: Connection, database: str) -> float:
-    query = (
-        "SELECT MAX(pollinginterval) FROM msdb.dbo.cdc_jobs "
-        f"WHERE job_type = N'capture' AND database_id = DB_ID({statements.text(database)})"
-    )
-    try:
-        found = connection.value(query)
-    except FAILURES.driver_error:
-        return _POLLING_S
-    return _POLLING_S if found is None else float(found)
 
 
 DIALECT = SqlServerDialect()

@@ -25,6 +25,7 @@ class Column:
     default: str | None = None
     default_name: str | None = None
     rowguid: bool = False
+    masked: bool = False
 
     @property
     def physical(self) -> str:
@@ -67,6 +68,7 @@ class Table:
     captured: bool = False
     shipped: bool = False
     physical_name: str | None = None
+    filters: tuple[tuple[str, str], ...] = ()
     _by_name: dict[str, Column] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:

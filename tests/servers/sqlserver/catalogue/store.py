@@ -110,6 +110,7 @@ class Reader:
             definition=parts["definition"],
             captured=parts["captured"],
             shipped=bool(parts["shipped"]),
+            filters=tuple((condition, exempt) for condition, exempt in parts["filters"]),
         )
 
 
@@ -129,10 +130,13 @@ def _column(
     default: str | None,
     default_name: str | None,
     rowguid: int,
+    masked: bool,
 ) -> Column:
     identity = None if seed is None or increment is None else (seed, increment)
     declared = SqlType(kind, length, precision, scale, collation, alias)
-    return Column(name, number, declared, bool(nullable), identity, computed, default, default_name, bool(rowguid))
+    return Column(
+        name, number, declared, bool(nullable), identity, computed, default, default_name, bool(rowguid), masked
+    )
 
 
 def _index(

@@ -21,6 +21,7 @@ _NO_LSN = "00000000:00000000:0000"
 # What follows the LSN text of an idle scan: NUL, in the form in which texts are stored.
 _NUL = "\U0010f7ff"
 _SCANS_KEPT = 50
+_IDLE_SCANS = 0.5
 
 
 class Capture:
@@ -30,6 +31,13 @@ class Capture:
         self.interval = interval
         self.idle_seconds = idle_seconds
         self.agent_running = True
+        # Whether a capture instance has its start from the scan that meets it, and none before.
+        self.starts_late = False
+        # Whether each job scans after its pollinginterval only, and no more than maxtrans * maxscans transactions.
+        self.is_paced = False
+        # How long clean-up holds what it deletes.
+        self.cleanup_seconds = 0.0
+        self._next_scan: dict[int, float] = {}
         self._engine = engine
         self._control: Backend = engine.connect("capture control")
         self._control_lock = threading.Lock()
@@ -91,7 +99,12 @@ class Capture:
     def clean_up(self, database_id: int, minutes: int | None = None) -> None:
         """The clean-up job: delete what is older than the retention."""
         with self._scan_lock, self._control_lock:
+            if not self.cleanup_seconds:
+                jobs.clean_up(self._control, database_id, minutes)
+                return
+            self._control.run("BEGIN")
             jobs.clean_up(self._control, database_id, minutes)
+            self._control.run(f"SELECT pg_sleep({self.cleanup_seconds}); COMMIT")
 
     def _tell(self, statement: str) -> None:
         with self._control_lock:
@@ -116,7 +129,8 @@ class Capture:
         """How long to sleep if nothing happens: until an idle database gets a row that says so."""
         if not self._last_row:
             return None
-        return max(0.05, min(self._last_row.values()) + self.idle_seconds - time.monotonic())
+        # The job scans an idle log, too.
+        return min(_IDLE_SCANS, max(0.05, min(self._last_row.values()) + self.idle_seconds - time.monotonic()))
 
     def _recover(self, error: EngineError) -> None:
         """A table or database that is dropped while it is scanned, a deadlock: the next scan finds things in order."""
@@ -126,29 +140,39 @@ class Capture:
             log.warning("the capture job goes on after %s", error)
         self.wake()
 
-    def _jobs(self) -> list[tuple[int, int]]:
+    def _jobs(self) -> list[tuple[int, int, int, float]]:
+        """The databases with their jobs' maxtrans, maxscans and pollinginterval."""
         if not self.agent_running:
             return []
         rows = self._worker.run(
-            "SELECT database_id, maxtrans FROM cat.cdc_jobs WHERE job_type = 'capture' AND is_running = 1 AND"
+            "SELECT database_id, maxtrans, maxscans, pollinginterval FROM cat.cdc_jobs"
+            " WHERE job_type = 'capture' AND is_running = 1 AND"
             " is_enabled = 1"
         ).rows
-        return [(int(database or 0), int(count or 1)) for database, count in rows]
+        return [
+            (int(database or 0), int(count or 1), int(scans or 1), float(pause or 0))
+            for database, count, scans, pause in rows
+        ]
 
     def _scan_all(self) -> None:
-        for database_id, maximum in self._jobs():
+        for database_id, maximum, scans, pause in self._jobs():
+            if self.is_paced and time.monotonic() < self._next_scan.get(database_id, 0):
+                continue
             with self._scan_lock:
+                left = scans if self.is_paced else -1
                 # The job may have been stopped while this waited for the lock.
-                while self._runs(database_id) and scan(self._worker, database_id, maximum):
+                while left and self._runs(database_id) and scan(self._worker, database_id, maximum):
                     self._last_row[database_id] = time.monotonic()
+                    left -= 1
                 self._last_row.setdefault(database_id, time.monotonic())
+            self._next_scan[database_id] = time.monotonic() + pause
 
     def _runs(self, database_id: int) -> bool:
-        return database_id not in self._paused and any(database_id == number for number, _ in self._jobs())
+        return database_id not in self._paused and any(database_id == number for number, *_ in self._jobs())
 
     def _write_idle_rows(self) -> None:
         """A row in lsn_time_mapping for databases in which nothing has happened for long."""
-        running = {database_id for database_id, _ in self._jobs()}
+        running = {database_id for database_id, *_ in self._jobs()}
         for database_id in list(self._last_row):
             if database_id not in running:
                 del self._last_row[database_id]
@@ -205,6 +229,10 @@ def scan(backend: Backend, database_id: int, maximum: int) -> int:
     )
     commands = _capture_tables(backend, database_id)
     mapping = _cdc_table(backend, database_id, "lsn_time_mapping")
+    backend.run(
+        f"UPDATE {_cdc_table(backend, database_id, 'change_tables')} t SET c5 = ms.lsn(i.start_position)"
+        f" FROM cat.instances i WHERE i.object_id = t.c1 AND t.c5 IS NULL AND i.start_position <= {last}"
+    )
     backend.run(
         f"INSERT INTO {mapping} SELECT ms.lsn(lsn), ms.shown(begin_time), ms.shown(end_time),"
         " CASE WHEN is_marker THEN '\\x00'::bytea ELSE substring(int8send(xid::text::int8), 3) END, CASE WHEN NOT"

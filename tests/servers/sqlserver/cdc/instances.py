@@ -41,7 +41,8 @@ def enable_database(executor: Executor, database: Database) -> None:
         return
     number = database.database_id
     with atomic(executor):
-        if session.reader().schema_id(number, "cdc") is not None:
+        user = f"SELECT 1 FROM cat.users WHERE database_id = {number} AND lower(name) = 'cdc'"
+        if session.reader().schema_id(number, "cdc") is not None or session.backend.scalar(user) is not None:
             raise error(22906, database.name)
         session.backend.run(
             f"INSERT INTO cat.schemas SELECT {number}, max(schema_id) + 1, 'cdc', 1 FROM cat.schemas WHERE"
@@ -104,6 +105,7 @@ def create_instance(
     role: str | None,
     net_changes: bool,
     filegroup: str | None,
+    switch: bool,
 ) -> None:
     """Create a capture instance: its change table, what describes it, and the triggers if it is the table's first."""
     from ..session.definitions import create_table  # definitions know of instances
@@ -131,7 +133,7 @@ def create_instance(
         f" SELECT pg_current_xact_id(), {database.database_id}, clock_timestamp(), clock_timestamp(), {position},"
         f" true ON CONFLICT DO NOTHING"
     )
-    _describe(executor, database, table, changes, name, position, columns, key, role, net_changes, filegroup)
+    _describe(executor, database, table, changes, name, position, columns, key, role, net_changes, filegroup, switch)
     if not table.captured:
         backend.run(triggers.log_table(table) + triggers.functions(table) + triggers.triggers(table))
 
@@ -158,6 +160,7 @@ def _describe(
     role: str | None,
     net_changes: bool,
     filegroup: str | None,
+    switch: bool,
 ) -> None:
     """Fill change_tables, captured_columns and index_columns."""
     reader, backend = executor.session.reader(), executor.session.backend
@@ -172,7 +175,7 @@ def _describe(
         "0",
         str(table.object_id),
         quote(name),
-        f"ms.lsn({position})",
+        "NULL" if executor.session.server.capture.starts_late else f"ms.lsn({position})",
         "NULL",
         literal(net_changes),
         "NULL",
@@ -180,7 +183,7 @@ def _describe(
         literal(key.name if key is not None and net_changes else None),
         literal(filegroup),
         "ms.datetime(ms.local_now())",
-        "0",
+        literal(switch),
     ]
     backend.run(f"INSERT INTO {physical('change_tables')} VALUES ({', '.join(values)})")
     for ordinal, column in enumerate(columns, 1):

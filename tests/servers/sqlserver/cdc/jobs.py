@@ -101,7 +101,7 @@ def cleanup_change_table(executor: Executor, arguments: Arguments) -> Iterable[C
     from ..session.definitions import atomic  # definitions know of instances
 
     database = enabled(executor)
-    executor.session.rights.check_owner(database, "sp_cdc_cleanup_change_table")
+    executor.session.rights.check_owner(database)
     name = arguments.text("capture_instance") or ""
     mark = arguments.text("low_water_mark")
     with atomic(executor):

@@ -31,15 +31,30 @@ def _physical(executor: Executor, database: Database, name: str) -> str:
 
 def enable_db(executor: Executor, arguments: Arguments) -> Iterable[Compiled]:
     """sp_cdc_enable_db."""
-    executor.session.rights.check_owner(executor.session.current_database(), "sp_cdc_enable_db")
+    executor.session.rights.check_administrator(executor.session.current_database())
     instances.enable_database(executor, executor.session.current_database())
     return ()
 
 
 def disable_db(executor: Executor, arguments: Arguments) -> Iterable[Compiled]:
     """sp_cdc_disable_db."""
-    executor.session.rights.check_owner(executor.session.current_database(), "sp_cdc_disable_db")
+    executor.session.rights.check_administrator(executor.session.current_database())
     instances.disable_database(executor, executor.session.current_database())
+    return ()
+
+
+def rds_enable_db(executor: Executor, arguments: Arguments) -> Iterable[Compiled]:
+    """rds_cdc_enable_db, which Amazon RDS has in msdb for owners of databases."""
+    session = executor.session
+    if not session.server.platform.is_rds:
+        raise error(2812, "msdb.dbo.rds_cdc_enable_db")
+    before = session.database_name
+    database = session.use(arguments.text("db_name") or "")
+    try:
+        session.rights.check_owner(database)
+        instances.enable_database(executor, database)
+    finally:
+        session.use(before)
     return ()
 
 
@@ -57,7 +72,7 @@ def enable_table(executor: Executor, arguments: Arguments) -> Iterable[Compiled]
 
     session = executor.session
     database = jobs.enabled(executor)
-    session.rights.check_owner(database, "sp_cdc_enable_table")
+    session.rights.check_owner(database)
     if arguments.variable("role_name") is None:
         raise error(201, "sp_cdc_enable_table", "@role_name")
     with atomic(executor):
@@ -82,6 +97,7 @@ def enable_table(executor: Executor, arguments: Arguments) -> Iterable[Compiled]
             role=role,
             net_changes=net_changes,
             filegroup=arguments.text("filegroup_name"),
+            switch=bool(arguments.number("allow_partition_switch", 1)),
         )
         jobs.create_jobs(executor, database)
     session.server.capture.wake()
@@ -141,7 +157,7 @@ def disable_table(executor: Executor, arguments: Arguments) -> Iterable[Compiled
 
     session = executor.session
     database = jobs.enabled(executor)
-    session.rights.check_owner(database, "sp_cdc_disable_table")
+    session.rights.check_owner(database)
     wanted = arguments.text("capture_instance") or ""
     # A scan of the capture step holds what is dropped here.
     with session.server.capture_paused(database.database_id), atomic(executor):
@@ -227,7 +243,7 @@ def help_change_data_capture(executor: Executor, arguments: Arguments) -> Iterab
 def help_jobs(executor: Executor, arguments: Arguments) -> Iterable[Compiled]:
     """sp_cdc_help_jobs."""
     database = jobs.enabled(executor)
-    executor.session.rights.check_owner(database, "sp_cdc_help_jobs")
+    executor.session.rights.check_owner(database)
     listed = [
         OutColumn("job_id", make("uniqueidentifier")),
         OutColumn("job_type", make("nvarchar", 20)),
@@ -284,6 +300,7 @@ _TABLE = (
 
 PROCEDURES = {
     **jobs.PROCEDURES,
+    "rds_cdc_enable_db": (("db_name",), rds_enable_db),
     "sp_cdc_enable_db": ((), enable_db),
     "sp_cdc_disable_db": ((), disable_db),
     "sp_cdc_enable_table": (_TABLE, enable_table),

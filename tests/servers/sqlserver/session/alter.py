@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..catalogue.literals import literal
+from ..catalogue.literals import literal, typed
 from ..catalogue.model import Column, Table
 from ..translate.bound import Bound
 from ..translate.changes import assigned, default_of
@@ -98,6 +98,9 @@ def _add_stored(executor: Executor, table: Table, column: Column, declared: s.Co
     value = (
         f"ms.next_rowversion({table.database_id})" if column.kind.name == "timestamp" else default_of(context, column)
     )
+    if column.kind.name != "timestamp" and "uuid" not in value:
+        # A default such as GETDATE() is evaluated once for all rows, NEWID() for each.
+        value = typed(backend.scalar(f"SELECT ({value})::text"), column.kind.storage)
     # Existing rows get the default without an update that triggers would see.
     backend.run(
         f"ALTER TABLE {table.physical} ALTER COLUMN {column.physical} TYPE {column.kind.column_storage} USING {value},"

@@ -284,6 +284,8 @@ class Executor:
     def use(self, statement: s.Use) -> None:
         """USE."""
         before = self.session.database_name
+        if self.session.server.platform.is_azure_database and statement.database.lower() != before.lower():
+            raise error(40508)
         database = self.session.use(statement.database)
         self.sink.environment(1, database.name, before)
         self.sink.info(5701, 0, f"Changed database context to '{database.name}'.")

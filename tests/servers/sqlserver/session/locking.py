@@ -26,8 +26,16 @@ def prepare(session: Session, uses: list[TableUse]) -> None:
         dirty = level == "READ UNCOMMITTED" or bool(use.hints & _UNLOCKED)
         if use.access == "SELECT" and level != "SNAPSHOT" and not dirty:
             waits.append((use.table.object_id, use.table.physical))
+            if session.server.readers_wait and not _has_versions(session, use):
+                session.transactions.wait_for_writers(use.table.physical)
     if waits:
         session.transactions.wait_for(waits)
+
+
+def _has_versions(session: Session, use: TableUse) -> bool:
+    """Whether readers of the table's database read the last committed versions of rows."""
+    database = session.reader().database(use.table.database)
+    return database is not None and database.read_committed_snapshot
 
 
 def _lock_table(session: Session, use: TableUse) -> None:

@@ -135,6 +135,9 @@ def _create_type(executor: Executor, name: str, words: list[str]) -> None:
 
 def _create_login(executor: Executor, name: str, words: list[str]) -> None:
     upper = [word.upper() for word in words]
+    session = executor.session
+    if session.server.platform.is_azure_database and session.database_name.lower() != "master":
+        raise error(5001)
     if "PASSWORD" not in upper:
         raise unsupported("CREATE LOGIN without PASSWORD")
     password = words[upper.index("PASSWORD") + 2]
@@ -169,6 +172,13 @@ def _create_user(executor: Executor, name: str, words: list[str]) -> None:
         login = words[2]
     elif upper[:2] == ["WITHOUT", "LOGIN"]:
         login = ""
+    elif upper[:2] == ["WITH", "PASSWORD"]:
+        # A user of the database alone; the double gives it a login.
+        if not executor.session.server.platform.is_azure_database:
+            raise error(33233)
+        executor.session.backend.run(
+            f"INSERT INTO cat.logins (name, type, password) VALUES ({quote(name)}, 'S', {quote(words[3])})"
+        )
     _new_user(executor, name, "S", login)
 
 
@@ -224,6 +234,9 @@ def drop_simple(executor: Executor, kind: str, name: s.Name, *, if_exists: bool)
     }.get(kind)
     if condition is None:
         raise unsupported(f"DROP {kind}")
+    if kind == "LOGIN":
+        where = f"database_id = 0 AND lower(grantee) = {quote(name[-1].lower())}"
+        executor.session.backend.run(f"DELETE FROM cat.permissions WHERE {where}")
     if not executor.session.backend.run(f"DELETE FROM cat.{condition}").count and not if_exists:
         raise error(15151, kind.lower(), name[-1])
 

@@ -99,6 +99,7 @@ def call(executor: Executor, name: s.Name, given: list[Given], *, collect: bool 
     database = name[-3] if len(name) > 2 else ""
     before = session.database_name
     if database and plain.startswith(("sp_", "xp_")):
+        session.context().database_named(database)
         session.use(database)
     try:
         if plain == "sp_executesql":

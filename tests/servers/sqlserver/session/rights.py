@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..catalogue.literals import quote
 from ..catalogue.model import Database, Table
-from ..tsql.errors import SqlError, error
+from ..tsql.errors import error
 
 if TYPE_CHECKING:
     from .session import Session
@@ -32,6 +32,16 @@ class SessionRights:
             return
         raise error(229, permission, table.name, table.database, table.schema, state=5)
 
+    def sees(self, table: Table) -> bool:
+        """Whether the login sees masked values of a table."""
+        return self.user_in(table.database_id) == "dbo" or self._has(
+            "UNMASK", table.database_id, "OBJECT", table.object_id
+        )
+
+    def is_named(self, logins: str) -> bool:
+        """Whether the login is one of these, which blanks separate."""
+        return self._session.login.lower() in logins.lower().split()
+
     def check_server(self, permission: str) -> None:
         """Raise an error unless the login has a permission on the server."""
         if not self._has(permission, 1, "SERVER", 0):
@@ -42,15 +52,28 @@ class SessionRights:
         if not self._has(permission, database.database_id, "DATABASE", 0):
             raise error(262, permission, database.name)
 
-    def check_owner(self, database: Database, what: str) -> None:
+    def check_owner(self, database: Database) -> None:
         """Raise an error unless the login owns the database, as change data capture demands."""
         user = self.user_in(database.database_id)
         if user != "dbo" and not self.is_member(database.database_id, "db_owner"):
-            raise SqlError(
-                22904 if "table" in what else 22902,
-                16,
-                "Caller is not authorized to initiate the requested action. DBO privileges are required.",
-            )
+            raise error(22904)
+
+    def check_administrator(self, database: Database) -> None:
+        """Raise an error unless the login may enable capture in a database.
+
+        That is a member of sysadmin, in Azure SQL Database the owner, on RDS nobody (Microsoft: "Enable and disable
+        change data capture").
+        """
+        platform = self._session.server.platform
+        if platform.is_azure_database:
+            self.check_owner(database)
+        elif platform.is_rds or not self.is_administrator:
+            raise error(22902)
+
+    @property
+    def is_administrator(self) -> bool:
+        """Whether the login is a member of sysadmin."""
+        return self._ask(f"SELECT ms.is_srvrolemember('sysadmin', {quote(self._session.login)})") == "1"
 
     def check_changes(self, database: Database, instance: str) -> None:
         """Raise an error unless the login may read a capture instance through its function: by its gating role."""

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from ..server import SqlServer
 
 _MARKER = re.compile(f"{VARIABLE}([^{VARIABLE}]*){VARIABLE}")
-VERSION = (
-    "Microsoft SQL Server 2022 (RTM) - 16.0.4135.4 (X64) \n\tTest double over PostgreSQL, not Microsoft's"
-    " server\n\tDeveloper Edition (64-bit)"
-)
 
 
 @dataclass
@@ -69,6 +65,7 @@ class Session:
         self.host = host
         self.application = application
         self.backend = server.engine.connect(f"session {spid}")
+        self.backend.run(f"SELECT set_config('ms.login', {quote(login)}, false)")
         self.rights = SessionRights(self)
         self.options = Options()
         self.state = State()
@@ -127,6 +124,7 @@ class Session:
         """What a translation reads of this session."""
         kinds = {name: variable.kind for name, variable in self.scopes[-1].items()}
         context = Context(self.current_database(), self.reader(), self.server.views, self.rights, kinds, self.temporary)
+        context.platform = self.server.platform
         context.row_locks = (
             self.transactions.isolation in ("REPEATABLE READ", "SERIALIZABLE") and self.transactions.open
         )
@@ -193,8 +191,8 @@ class Session:
         if name == "@@dbts":
             return f"(SELECT int8send(last_value) FROM u.rowversion_{self.database.database_id})"
         text = {
-            "@@version": VERSION,
-            "@@servername": "DOUBLE",
+            "@@version": self.server.platform.title,
+            "@@servername": self.server.name,
             "@@servicename": "MSSQLSERVER",
             "@@language": "us_english",
             "@@login": self.login,

@@ -160,6 +160,19 @@ class Transactions:
             else:
                 self._backend.run(f"BEGIN; {lock} ROLLBACK")
 
+    def wait_for_writers(self, physical: str) -> None:
+        """Wait until no other transaction has changed a table, as a reader without versions of rows does."""
+        lock = f"LOCK TABLE {physical} IN SHARE MODE;"
+        if not self.open:
+            self._backend.run(f"BEGIN; {lock} ROLLBACK")
+            return
+        self._start()
+        self._backend.run(f"{self._release()}SAVEPOINT writers")
+        try:
+            self._backend.run(lock)
+        finally:
+            self._backend.run("ROLLBACK TO SAVEPOINT writers; RELEASE SAVEPOINT writers")
+
     def _start(self) -> None:
         if not self._started:
             level = "REPEATABLE READ" if self.isolation == "SNAPSHOT" else "READ COMMITTED"

@@ -28,6 +28,7 @@ CREATE TABLE cat.columns (
   max_length int NOT NULL, system_type_id int NOT NULL, user_type_id int NOT NULL, is_nullable int2 NOT NULL,
   identity_seed int8, identity_increment int8, computed text, is_persisted int2 NOT NULL DEFAULT 0,
   default_object_id int NOT NULL DEFAULT 0, is_rowguid int2 NOT NULL DEFAULT 0, is_sparse int2 NOT NULL DEFAULT 0,
+  mask text, encryption_type int,
   PRIMARY KEY (object_id, column_id));
 CREATE UNIQUE INDEX ON cat.columns (object_id, lower(name));
 
@@ -61,6 +62,11 @@ CREATE TABLE cat.role_members (database_id int NOT NULL, role text NOT NULL, mem
 CREATE TABLE cat.permissions (database_id int NOT NULL, grantee text NOT NULL, permission text NOT NULL, state text NOT NULL,
   class text NOT NULL, major_id int NOT NULL DEFAULT 0);
 
+-- Tables with several partitions, and rows that a security policy shows to nobody but the logins that are named.
+CREATE TABLE cat.partitioned (object_id int PRIMARY KEY, parts int NOT NULL);
+CREATE TABLE cat.filters (object_id int NOT NULL, policy text NOT NULL, condition text NOT NULL, exempt text NOT NULL);
+-- SERVERPROPERTY, by names in lower case.
+CREATE TABLE cat.properties (name text PRIMARY KEY, value text);
 -- The server: one row.
 CREATE TABLE cat.server (agent_running int2 NOT NULL DEFAULT 1, start_time timestamptz NOT NULL DEFAULT now());
 INSERT INTO cat.server DEFAULT VALUES;
@@ -71,11 +77,13 @@ SELECT o.object_id, o.database_id, o.name, s.name AS schema_name, json_build_obj
   'object_id', o.object_id, 'database_id', o.database_id, 'database', d.name, 'schema', s.name, 'name', o.name,
   'kind', o.type, 'definition', o.definition, 'shipped', o.is_ms_shipped,
   'columns', (SELECT coalesce(json_agg(json_build_array(c.name, c.column_id, c.type_name, c.length, c.precision, c.scale, c.collation_name,
-      c.alias_id, c.is_nullable, c.identity_seed, c.identity_increment, c.computed, f.definition, f.name, c.is_rowguid) ORDER BY c.column_id), '[]')
+      c.alias_id, c.is_nullable, c.identity_seed, c.identity_increment, c.computed, f.definition, f.name, c.is_rowguid,
+      c.mask IS NOT NULL) ORDER BY c.column_id), '[]')
     FROM cat.columns c LEFT JOIN cat.objects f ON f.object_id = c.default_object_id WHERE c.object_id = o.object_id),
   'indexes', (SELECT coalesce(json_agg(json_build_array(i.name, i.index_id, i.type, i.is_unique, i.is_primary_key, i.is_unique_constraint,
       (SELECT coalesce(json_agg(json_build_array(x.column_id, x.is_descending, x.is_included) ORDER BY x.is_included, x.index_column_id), '[]')
        FROM cat.index_columns x WHERE x.object_id = i.object_id AND x.index_id = i.index_id)) ORDER BY i.index_id), '[]')
     FROM cat.indexes i WHERE i.object_id = o.object_id),
+  'filters', (SELECT coalesce(json_agg(json_build_array(x.condition, x.exempt)), '[]') FROM cat.filters x WHERE x.object_id = o.object_id),
   'captured', to_regclass('log.t' || o.object_id) IS NOT NULL) AS description
 FROM cat.objects o JOIN cat.schemas s USING (database_id, schema_id) JOIN cat.databases d USING (database_id);

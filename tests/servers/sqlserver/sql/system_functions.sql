@@ -157,12 +157,7 @@ END $$;
 
 -- The server.
 CREATE FUNCTION ms.serverproperty(property text) RETURNS text LANGUAGE sql STABLE AS $$
-  SELECT CASE lower(property)
-    WHEN 'engineedition' THEN 'int:3' WHEN 'edition' THEN 'nvarchar:Developer Edition (64-bit)' WHEN 'productversion' THEN 'nvarchar:16.0.4135.4'
-    WHEN 'productlevel' THEN 'nvarchar:RTM' WHEN 'servername' THEN 'nvarchar:DOUBLE' WHEN 'machinename' THEN 'nvarchar:DOUBLE'
-    WHEN 'instancename' THEN NULL WHEN 'productmajorversion' THEN 'nvarchar:16' WHEN 'ishadrenabled' THEN 'int:0' WHEN 'isclustered' THEN 'int:0'
-    WHEN 'collation' THEN 'nvarchar:SQL_Latin1_General_CP1_CI_AS' WHEN 'isintegratedsecurityonly' THEN 'int:0' WHEN 'processid' THEN 'int:1'
-    WHEN 'computernamephysicalnetbios' THEN 'nvarchar:DOUBLE' WHEN 'editionid' THEN 'bigint:-2117995310' END
+  SELECT value FROM cat.properties WHERE name = lower(property)
 $$;
 CREATE FUNCTION ms.databasepropertyex(wanted text, property text) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT CASE lower(property) WHEN 'collation' THEN 'nvarchar:' || collation_name WHEN 'status' THEN 'nvarchar:ONLINE'

@@ -11,6 +11,12 @@ BEGIN
 EXCEPTION WHEN undefined_table THEN RETURN 0;
 END $$;
 
+-- Definitions are shown to those who may see them; the double's own connections have no login.
+CREATE FUNCTION ms.sees_definition(in_database int, of_object int) RETURNS bool LANGUAGE sql STABLE AS $$
+  SELECT coalesce(nullif(current_setting('ms.login', true), ''), '') = ''
+    OR ms.has_permission(current_setting('ms.login', true), in_database, 'VIEW DEFINITION', 'OBJECT', of_object)
+$$;
+
 CREATE VIEW sys.databases AS SELECT name::ty."nvarchar(128)" AS name, database_id::ty.int AS database_id, NULL::ty.int AS source_database_id,
   '\x01'::ty."varbinary(85)" AS owner_sid, ms.shown(create_date)::ty.datetime AS create_date, compatibility_level::ty.tinyint AS compatibility_level,
   collation_name::ty."nvarchar(128)" AS collation_name, 0::ty.tinyint AS user_access, 'MULTI_USER'::ty."nvarchar(60)" AS user_access_desc,
@@ -68,7 +74,8 @@ CREATE VIEW sys.columns AS SELECT o.database_id AS _db, c.object_id::ty.int AS o
   (c.identity_seed IS NOT NULL)::int::ty.bit AS is_identity, (c.computed IS NOT NULL)::int::ty.bit AS is_computed, 0::ty.bit AS is_filestream,
   0::ty.bit AS is_replicated, 0::ty.bit AS is_non_sql_subscribed, 0::ty.bit AS is_merge_published, 0::ty.bit AS is_dts_replicated, 0::ty.bit AS is_xml_document,
   0::ty.int AS xml_collection_id, c.default_object_id::ty.int AS default_object_id, 0::ty.int AS rule_object_id, c.is_sparse::ty.bit AS is_sparse,
-  0::ty.bit AS is_column_set, 0::ty.tinyint AS generated_always_type, 0::ty.bit AS is_hidden, 0::ty.bit AS is_masked
+  0::ty.bit AS is_column_set, 0::ty.tinyint AS generated_always_type, 0::ty.bit AS is_hidden, (c.mask IS NOT NULL)::int::ty.bit AS is_masked,
+  c.encryption_type::ty.int AS encryption_type
   FROM cat.columns c JOIN cat.objects o USING (object_id) JOIN cat.databases d USING (database_id);
 CREATE VIEW sys.all_columns AS SELECT * FROM sys.columns;
 
@@ -81,7 +88,7 @@ INSERT INTO cat.system_types VALUES ('image', 34, 34, 16, 0, 0), ('text', 35, 35
   ('numeric', 108, 108, 17, 38, 38), ('smallmoney', 122, 122, 4, 10, 4), ('bigint', 127, 127, 8, 19, 0), ('hierarchyid', 240, 128, 892, 0, 0),
   ('geometry', 240, 129, -1, 0, 0), ('geography', 240, 130, -1, 0, 0), ('varbinary', 165, 165, 8000, 0, 0), ('varchar', 167, 167, 8000, 0, 0),
   ('binary', 173, 173, 8000, 0, 0), ('char', 175, 175, 8000, 0, 0), ('timestamp', 189, 189, 8, 0, 0), ('nvarchar', 231, 231, 8000, 0, 0),
-  ('nchar', 239, 239, 8000, 0, 0), ('xml', 241, 241, -1, 0, 0), ('sysname', 231, 256, 256, 0, 0);
+  ('nchar', 239, 239, 8000, 0, 0), ('xml', 241, 241, -1, 0, 0), ('json', 244, 244, -1, 0, 0), ('vector', 165, 255, 8000, 0, 0), ('sysname', 231, 256, 256, 0, 0);
 CREATE VIEW cat.all_types AS SELECT d.database_id, t.name, t.system_type_id, t.user_type_id, 4 AS schema_id, t.max_length, t.precision, t.scale,
   (t.name <> 'sysname')::int AS is_nullable, 0 AS is_user_defined FROM cat.databases d CROSS JOIN cat.system_types t
   UNION ALL SELECT t.database_id, t.name, s.system_type_id, t.user_type_id, t.schema_id, s.max_length, s.precision, s.scale, t.is_nullable, 1
@@ -112,8 +119,9 @@ CREATE VIEW sys.key_constraints AS SELECT o.database_id AS _db, o.name::ty."nvar
   FROM cat.typed_objects o JOIN cat.indexes i ON i.object_id = o.parent_object_id AND i.name = o.name WHERE o.type IN ('PK', 'UQ');
 CREATE VIEW sys.default_constraints AS SELECT database_id AS _db, name::ty."nvarchar(128)" AS name, object_id::ty.int AS object_id,
   schema_id::ty.int AS schema_id, parent_object_id::ty.int AS parent_object_id, 'D '::ty."char(2)" AS type, type_desc::ty."nvarchar(60)" AS type_desc,
-  parent_column_id::ty.int AS parent_column_id, definition::ty."nvarchar(max)" AS definition, is_system_named::ty.bit AS is_system_named
-  FROM cat.typed_objects WHERE type = 'D';
+  parent_column_id::ty.int AS parent_column_id,
+  CASE WHEN ms.sees_definition(database_id, parent_object_id) THEN definition END::ty."nvarchar(max)" AS definition,
+  is_system_named::ty.bit AS is_system_named FROM cat.typed_objects WHERE type = 'D';
 CREATE VIEW sys.check_constraints AS SELECT database_id AS _db, name::ty."nvarchar(128)" AS name, object_id::ty.int AS object_id,
   schema_id::ty.int AS schema_id, parent_object_id::ty.int AS parent_object_id, 'C '::ty."char(2)" AS type, type_desc::ty."nvarchar(60)" AS type_desc,
   0::ty.bit AS is_disabled, parent_column_id::ty.int AS parent_column_id, definition::ty."nvarchar(max)" AS definition
@@ -135,8 +143,14 @@ CREATE VIEW sys.extended_properties AS SELECT database_id AS _db, class::ty.tiny
   major_id::ty.int AS major_id, minor_id::ty.int AS minor_id, name::ty."nvarchar(128)" AS name, ('nvarchar:' || value)::ty.sql_variant AS value
   FROM cat.extended_properties;
 CREATE VIEW sys.partitions AS SELECT o.database_id AS _db, (o.object_id::int8 * 1000 + i.index_id::int8)::ty.bigint AS partition_id, o.object_id::ty.int AS object_id,
-  i.index_id::ty.int AS index_id, 1::ty.int AS partition_number, (o.object_id::int8 * 1000 + i.index_id::int8)::ty.bigint AS hobt_id, ms.row_count(o.object_id)::ty.bigint AS rows,
-  0::ty.tinyint AS data_compression FROM cat.objects o JOIN sys.indexes i ON i.object_id = o.object_id WHERE o.type = 'U';
+  i.index_id::ty.int AS index_id, n::ty.int AS partition_number, (o.object_id::int8 * 1000 + i.index_id::int8)::ty.bigint AS hobt_id,
+  CASE n WHEN 1 THEN ms.row_count(o.object_id) ELSE 0 END::ty.bigint AS rows, 0::ty.tinyint AS data_compression
+  FROM cat.objects o JOIN sys.indexes i ON i.object_id = o.object_id LEFT JOIN cat.partitioned p ON p.object_id = o.object_id,
+  LATERAL generate_series(1, coalesce(p.parts, 1)) n WHERE o.type = 'U';
+CREATE VIEW sys.security_policies AS SELECT DISTINCT o.database_id AS _db, f.policy::ty."nvarchar(128)" AS name, (f.object_id + 1)::ty.int AS object_id,
+  1::ty.bit AS is_enabled FROM cat.filters f JOIN cat.objects o USING (object_id);
+CREATE VIEW sys.security_predicates AS SELECT o.database_id AS _db, (f.object_id + 1)::ty.int AS object_id, f.object_id::ty.int AS target_object_id,
+  0::ty.int AS predicate_type, f.condition::ty."nvarchar(max)" AS predicate_definition FROM cat.filters f JOIN cat.objects o USING (object_id);
 CREATE VIEW sys.dm_db_partition_stats AS SELECT o.database_id AS _db, (o.object_id::int8 * 1000 + i.index_id::int8)::ty.bigint AS partition_id, o.object_id::ty.int AS object_id,
   i.index_id::ty.int AS index_id, 1::ty.int AS partition_number, (pg_relation_size(to_regclass('u.t' || o.object_id)) / 8192)::ty.bigint AS in_row_data_page_count,
   (pg_relation_size(to_regclass('u.t' || o.object_id)) / 8192)::ty.bigint AS used_page_count,

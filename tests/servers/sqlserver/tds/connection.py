@@ -18,7 +18,7 @@ from ..session.procedures import Given, call, execute_sql, run_prepared
 from ..session.session import Session, Variable
 from ..tsql.cursor import Cursor
 from ..tsql.dialect import tokenize
-from ..tsql.errors import SqlError, error
+from ..tsql.errors import SqlError, SqlErrors, error
 from . import login, prelogin, requests, tokens
 from .collations import collation_bytes
 from .response import Response
@@ -106,8 +106,9 @@ class Connection:
             if who.tds_version < login.TDS_7_3:
                 raise SqlError(17830, 20, "The SQL Server test double speaks TDS 7.3 and later.")
             self.session = self.server.open_session(who)
-        except SqlError as failure:
-            response.failed(failure)
+        except (SqlError, SqlErrors) as failure:
+            for each in failure.errors if isinstance(failure, SqlErrors) else (failure,):
+                response.failed(each)
             response.finish()
             return False
         session = self.session
@@ -144,6 +145,12 @@ class Connection:
             response.acknowledge_attention()
         except Disconnected:
             raise
+        except SqlErrors as failure:
+            for each in failure.errors:
+                executor.fail(each)
+            if failure.is_cut:
+                response.finish()
+                raise Disconnected from failure
         except Exception as problem:  # a fault of the double: the client is told, the connection stays
             traceback.print_exc()
             session.transactions.statement_failed(False)

@@ -180,7 +180,7 @@ def _cast(binder: Binder, node: exp.Anonymous) -> Bound:
     number_of_style = 0 if isinstance(style, exp.Null) else int(style.name)
     bound = convert(binder.value(value), target, number_of_style, explicit=True)
     if safe.this:
-        return Bound(f"({functions.tried(bound.sql, target)})", target)
+        return Bound(f"({functions.tried(bound.sql, bound.kind)})", bound.kind)
     return bound
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 from ..catalogue.model import Column, Database, SystemView, Table
 from ..catalogue.store import Reader
 from ..datatypes import SqlType, make, parse
+from ..platforms import SQL_SERVER_2022, Platform
 from ..tsql.errors import SqlError, error, invalid_object
 from ..tsql.statements import Name
 
@@ -29,8 +30,17 @@ class Rights(Protocol):
     def check(self, permission: str, table: Table) -> None:
         """Raise the error of a missing permission."""
 
+    def sees(self, table: Table) -> bool:
+        """Whether the login sees masked values of a table."""
+
+    def is_named(self, logins: str) -> bool:
+        """Whether the login is one of these, which blanks separate."""
+
     def check_server(self, permission: str) -> None:
         """Raise the error of a missing permission on the server."""
+
+    def check_database(self, permission: str, database: Database) -> None:
+        """Raise the error of a missing permission on a database."""
 
     def check_changes(self, database: Database, instance: str) -> None:
         """Raise the error of a login that may not read a capture instance."""
@@ -50,6 +60,7 @@ class Context:
     uses: list[TableUse] = field(default_factory=list)
     row_locks: bool = False
     volatile: bool = False
+    platform: Platform = SQL_SERVER_2022
     _aliases: int = 0
 
     def alias(self) -> str:
@@ -61,6 +72,7 @@ class Context:
         """The same session as seen from another database, for the text of a view."""
         other = Context(database, self.reader, self.views, self.rights, {}, {}, self.session, self.uses)
         other.row_locks = self.row_locks
+        other.platform = self.platform
         other._aliases = self._aliases + 1000
         return other
 
@@ -70,6 +82,8 @@ class Context:
         """A database; the current one for an empty name."""
         if not name or name.lower() == self.database.name.lower():
             return self.database
+        if self.platform.is_azure_database:
+            raise error(40515, name)
         found = self.reader.database(name)
         if found is None:
             raise error(911, name)
@@ -81,6 +95,8 @@ class Context:
         try:
             database = self.database_named(parts[0])
         except SqlError as failure:
+            if failure.number == 40515:
+                raise error(40515, ".".join(name)) from failure
             raise invalid_object(".".join(name)) from failure
         return database, parts[1] or "dbo", parts[2]
 
@@ -109,8 +125,12 @@ class Context:
 
     def system_view(self, name: Name) -> SystemView | None:
         """A view of sys or INFORMATION_SCHEMA, or the table of capture jobs in msdb."""
-        if tuple(part.lower() for part in name) == ("msdb", "dbo", "cdc_jobs"):
+        lower = tuple(part.lower() for part in name)
+        jobs = ("cdc", "cdc_jobs") if self.platform.is_azure_database else ("msdb", "dbo", "cdc_jobs")
+        if lower[-len(jobs) :] == jobs:
             return self.views.get(("sys", "cdc_jobs"))
+        if lower[-1] == "dm_server_services" and not self.platform.has_agent:
+            return None
         if len(name) < 2:
             return (
                 self.views.get(("sys", name[-1].lower()))

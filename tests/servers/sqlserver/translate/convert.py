@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..datatypes import MAX, NATIONAL, SqlType
 from ..tds.collations import code_page
 from ..tds.transcode import CODE_PAGES
@@ -23,6 +25,9 @@ def convert(value: Bound, target: SqlType, style: int = 0, *, explicit: bool = F
     family = target.family
     if family == "binary" and source.family == "string" and not explicit:
         raise error(257, source.name, target.name)
+    if family == "string" and value.kind.family == "string" and target.collation is None:
+        # "If the input expression is a character string, the output expression has the same collation" (CAST).
+        target = replace(target, collation=value.kind.collation)
     sql = _CONVERTERS[family](value, target, style)
     return Bound(sql, target, value.nullable)
 

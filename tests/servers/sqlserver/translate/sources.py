@@ -126,8 +126,22 @@ def bind_table(
     name = context.alias()
     source = table_source(table, name, alias, hints)
     _add_computed(binder, source)
+    if access == "SELECT" and any(column.masked for column in table.columns) and not context.rights.sees(table):
+        _mask(source)
     binder.scope.sources.append(source)
+    hidden = [condition for condition, exempt in table.filters if not context.rights.is_named(exempt)]
+    if access == "SELECT" and hidden:
+        return f"(SELECT * FROM {table.physical} WHERE {' AND '.join(hidden)}) AS {name}"
     return f"{table.physical} AS {name}"
+
+
+def _mask(source: Source) -> None:
+    """Put what the function default() shows in place of masked values (Microsoft: "Dynamic data masking")."""
+    shown = {"string": "'xxxx'::text", "integer": "0", "decimal": "0::numeric", "money": "0::numeric", "float": "0"}
+    for place, (name, bound) in enumerate(source.columns):
+        if bound.column is not None and bound.column.masked:
+            value = f"({shown.get(bound.kind.family, 'NULL')})::{bound.kind.storage}"
+            source.columns[place] = (name, Bound(value, bound.kind, bound.nullable, column=bound.column))
 
 
 def table_source(table: Table, name: str, alias: str = "", hints: frozenset[str] = frozenset()) -> Source:
@@ -168,7 +182,7 @@ def _cte(binder: Binder, cte: tuple[str, list[tuple[str, Bound]]], alias: str) -
 def _system_view(binder: Binder, view: SystemView, name: Name, alias: str) -> str:
     context = binder.context
     if view.name.startswith("dm_"):
-        context.rights.check_server("VIEW SERVER STATE")
+        _check_state(context)
     database = context.database_named(name[-3] if len(name) > 2 else "")
     own = context.alias()
     columns = [(column, Bound(f'{own}."{column}"', kind, nullable)) for column, kind, nullable in view.columns]
@@ -176,7 +190,17 @@ def _system_view(binder: Binder, view: SystemView, name: Name, alias: str) -> st
         Source(own, (alias,) if alias else (database.name, view.schema, view.name), columns, view=view)
     )
     where = f" WHERE _db = {database.database_id}" if view.per_database else ""
+    if view.name == "databases" and context.platform.is_azure_database:
+        where = f" WHERE database_id IN (1, {context.database.database_id})"
     return f"(SELECT * FROM {view.physical}{where}) AS {own}"
+
+
+def _check_state(context: Context) -> None:
+    """The right that dynamic management views ask for: of the server, in Azure SQL Database of the database."""
+    if context.platform.is_azure_database:
+        context.rights.check_database("VIEW DATABASE STATE", context.database)
+    else:
+        context.rights.check_server("VIEW SERVER STATE")
 
 
 def _view(binder: Binder, view: Table, alias: str) -> str:

@@ -25,7 +25,7 @@ def bind_table_function(binder: Binder, name: Name, arguments: list[exp.Expressi
         database = binder.context.database_named(name[-3] if len(name) > 2 else "")
         binder.context.rights.check_changes(database, lower.partition("_changes_")[2])
         return all_changes(binder, database, lower, arguments)
-    if lower == "dm_db_log_stats":
+    if lower == "dm_db_log_stats" and binder.context.platform.has_log_stats:
         number = binder.value(arguments[0]).sql
         return f"SELECT ms.lsn_text(ms.log_position({number})) AS c1", [("log_end_lsn", make("nvarchar", 24), False)]
     if lower == "string_split":

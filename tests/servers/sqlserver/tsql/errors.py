@@ -29,6 +29,15 @@ class SqlError(Exception):
         return self.number in (1205, 3960, 3961, 3952)
 
 
+class SqlErrors(Exception):
+    """Several errors of one answer, after which the connection is cut if it `is_cut`."""
+
+    def __init__(self, errors: tuple[SqlError, ...], *, is_cut: bool = False) -> None:
+        super().__init__(*errors)
+        self.errors = errors
+        self.is_cut = is_cut
+
+
 # Constraints, locks, arithmetic, permissions: the next statement of the batch runs.
 _CONTINUING = {
     *(515, 544, 547, 1222, 2601, 2627, 2628, 8115, 8134, 8152, 220, 229, 262, 297, 300, 3621, 50000, 4711, 4902),

@@ -42,6 +42,10 @@ class PostgresFailures:
     line = staticmethod(connect.first_line)
     translated = staticmethod(connect.server_errors)
 
+    def is_refused(self, error: BaseException) -> bool:
+        """See Failures.is_refused."""
+        return False
+
 
 class PostgresSnapshots:
     """Implements OnDemandSnapshots. `ask` runs a query on the planner's control connection."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
 import psycopg
 from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.config.overrides import overrides
+from tailrace.connectors.base import Key
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.server.connect import connect
@@ -179,7 +181,7 @@ def _ranges(
     if resumed is not None or (place is not None and not fits(config, [(str(id_), size)])):
         key = ranges.primary_key(connection, id_)
     if key:
-        above = None if resumed is None else resumed.last
+        above = None if resumed is None else cast("Key | None", resumed.last)  # a primary key has no nulls
         cut = [_Cut(one) for one in ranges.key_ranges(connection, id_, key, above, count)]
     else:
         names = [column.name for column in table.schema.columns]

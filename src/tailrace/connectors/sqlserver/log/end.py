@@ -8,7 +8,8 @@ from tailrace.config import Config
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.sqlserver.catalog import Catalog
-from tailrace.connectors.sqlserver.client import FAILURES, Connection
+from tailrace.connectors.sqlserver.client import Connection
+from tailrace.connectors.sqlserver.failures import FAILURES
 from tailrace.connectors.sqlserver.position import literal_of
 from tailrace.connectors.sqlserver.statements import name
 
@@ -41,6 +42,22 @@ def end_of_transactions(connection: Connection, database: str, start: str, end: 
     )
     ((found, last),) = connection.rows(query)
     return end if found < most else min(end, text_of(last))
+
+
+def commit(connection: Connection, database: str, lsn: str) -> str | None:
+    """What lsn_time_mapping says of a commit: when it ended, and its transaction; None if it does not have it."""
+    rows = connection.rows(
+        "SELECT CONVERT(varchar(30), tran_end_time, 126), CONVERT(varchar(30), tran_id, 1) "
+        f"FROM {name(database)}.cdc.lsn_time_mapping WHERE start_lsn = {literal_of(lsn)}"
+    )
+    return " ".join(map(str, rows[0])) if rows else None
+
+
+def has_log_around(connection: Connection, database: str, lsn: str) -> bool:
+    """Whether lsn_time_mapping has commits before this one and behind it. Clean-up takes the oldest ones."""
+    mapping, here = f"{name(database)}.cdc.lsn_time_mapping", literal_of(lsn)
+    sides = (f"SELECT TOP 1 1 AS one FROM {mapping} WHERE start_lsn {sign} {here}" for sign in "<>")
+    return all(bool(connection.rows(each)) for each in sides)
 
 
 def databases(connection: Connection, config: Config) -> list[str]:

@@ -12,16 +12,15 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.connectors.change_tables.changes import AFTER, BEFORE, ChangeRows, Changes, Ints
 from tailrace.connectors.change_tables.dialect import Block, Instance
+from tailrace.connectors.change_tables.gap import InstanceGone
 from tailrace.connectors.change_tables.images import images, selected
 from tailrace.connectors.change_tables.lsn import texts_of
 from tailrace.connectors.change_tables.reader import ChangeTable
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable
-from tailrace.connectors.lost_log_remedies import NEW_CHECKPOINT
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.position import LSN_BYTES
 from tailrace.connectors.sqlserver.statements import name
-from tailrace.errors import SourceError
 
 _MINUTE_US = 60_000_000
 _FIELDS = ("__$start_lsn", "__$seqval", "__$operation", "__$update_mask")
@@ -109,14 +108,10 @@ class InstanceTable(ChangeTable):
 
 
 def change_table(catalog: Catalog, config: Config, instance: Instance) -> InstanceTable | None:
-    """How rows of a capture instance are read; None if none of its columns is captured. Raises SourceError."""
+    """How rows of a capture instance are read; None if none of its columns is captured. Raises InstanceGone."""
     described = catalog.at(instance)
     if not described.columns:
-        raise SourceError(
-            f"the capture instance {instance.name} is gone, and its changes with it",
-            where=str(instance.table),
-            remedy=f"take a new snapshot of the table by a signal, or {NEW_CHECKPOINT}",
-        )
+        raise InstanceGone(f"the capture instance {instance.name} is gone", where=str(instance.table))
     captured = catalog.capture(described)
     if captured is None:
         return None
@@ -168,15 +163,20 @@ def _with_placeholders(captured: CapturedTable, placeholders: Mapping[int, pa.Sc
 
 
 def _statement(config: Config, instance: Instance, captured: CapturedTable) -> str:
+    mapping = f"{name(instance.table.database)}.cdc.lsn_time_mapping"
     if config.text("data.query.mode") == "direct":
-        mapping = f"{name(instance.table.database)}.cdc.lsn_time_mapping"
         time = f"(SELECT ltm.tran_begin_time FROM {mapping} ltm WHERE ltm.start_lsn = cdc_data.[__$start_lsn])"
     else:
         time = f"{name(instance.table.database)}.sys.fn_cdc_map_lsn_to_time(cdc_data.[__$start_lsn])"
+    # A clean-up that was interrupted may have left a change without its transaction: that behind it is later.
+    later = (
+        f"(SELECT TOP 1 ltm.tran_begin_time FROM {mapping} ltm WHERE ltm.start_lsn > cdc_data.[__$start_lsn] "
+        "ORDER BY ltm.start_lsn)"
+    )
     listed = [
         *(f"cdc_data.{name(field)}" for field in _FIELDS),
         # The server's times of transactions are in its own zone.
-        time,
+        f"ISNULL({time}, ISNULL({later}, GETDATE()))",
         "(SELECT DATEPART(TZOFFSET, SYSDATETIMEOFFSET()))",
         *selected(name, captured, "cdc_data."),
     ]

@@ -24,7 +24,7 @@ _JDBC = {
     "date": 91, "time": 92, "datetime": 93, "datetime2": 93, "smalldatetime": 93, "datetimeoffset": -155,
     "char": 1, "varchar": 12, "text": -1, "nchar": -15, "nvarchar": -9, "ntext": -16,
     "binary": -2, "varbinary": -3, "image": -4, "timestamp": -2, "uniqueidentifier": 1, "xml": -16,
-    "sql_variant": -150,
+    "sql_variant": -150, "json": -16, "vector": -105,
 }  # fmt: skip
 # Of hierarchyid, geometry, geography and user-defined CLR types: the driver's DataTypeFilter makes them VARBINARY.
 _CLR_JDBC = -3
@@ -32,11 +32,11 @@ _LENGTHS = {
     "bit": 1, "tinyint": 3, "smallint": 5, "int": 10, "bigint": 19, "real": 24, "float": 53,
     "money": 19, "smallmoney": 10, "date": 10, "datetime": 23, "smalldatetime": 16,
     "text": 2**31 - 1, "ntext": 2**30 - 1, "image": 2**31 - 1, "timestamp": 8, "uniqueidentifier": 36, "xml": 2**31 - 1,
-    "sql_variant": 8000,
+    "sql_variant": 8000, "json": 2**31 - 1,
 }  # fmt: skip
 _UNLIMITED = 2**31 - 1
 _NO_SCALE = ("char", "varchar", "text", "nchar", "nvarchar", "ntext", "binary", "varbinary", "image", "timestamp",
-             "uniqueidentifier", "xml", "real", "float", "bit", "sql_variant")  # fmt: skip
+             "uniqueidentifier", "xml", "json", "vector", "real", "float", "bit", "sql_variant")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ class SqlType:
     """A column's type as the catalog has it: name, bytes (-1: max), precision and scale.
 
     `alias` is the name of the user-defined type that stands for it, if the column was declared with one. A type
-    `is_clr` if .NET code implements it.
+    `is_clr` if .NET code implements it. Texts have the `collation` of their column. Of a column that `is_encrypted`
+    (Always Encrypted) the server itself does not know the values.
     """
 
     name: str
@@ -53,11 +54,13 @@ class SqlType:
     scale: int
     alias: str | None = None
     is_clr: bool = False
+    collation: str | None = None
+    is_encrypted: bool = False
 
     @property
     def is_large(self) -> bool:
         """Whether a change table leaves values of it out that an update has not touched."""
-        return self.name in ("text", "ntext", "image") or (self.bytes == -1 and self.name != "xml")
+        return self.name in ("text", "ntext", "image") or (self.bytes == -1 and self.name not in ("xml", "json"))
 
     @property
     def length(self) -> int:
@@ -112,11 +115,16 @@ _PLAIN: dict[str, ValueType] = {
     # No defaults are shown of these, as by SqlServerDefaultValueConverter.
     "uniqueidentifier": replace(text_type(), text="CONVERT(varchar(36), {})"),
     "xml": replace(text_type(), text="CONVERT(nvarchar(max), {})"),
+    # SQL Server 2025 and Azure. Drivers that do not know them get texts, which the server makes in any case here.
+    "json": replace(text_type(), text="CONVERT(nvarchar(max), {})"),
+    "vector": replace(text_type(), text="CONVERT(nvarchar(max), {})"),
 }
 
 
 def value_type(kind: SqlType, config: Config) -> ValueType | None:
     """What a column of that type becomes; None for a type without a mapping."""
+    if kind.is_encrypted:
+        return None
     if kind.name in _PLAIN:
         return _PLAIN[kind.name]
     if kind.name in times.TYPES:

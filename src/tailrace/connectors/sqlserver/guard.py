@@ -1,0 +1,65 @@
+"""Finds tables of which a login is shown other values or fewer rows than there are, which their changes are not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+
+from tailrace.connectors.change_tables.dialect import Connection
+from tailrace.connectors.sqlserver.statements import name, text
+from tailrace.errors import SourceError
+from tailrace.model.table import TableId
+
+# Microsoft: "Dynamic data masking" (UNMASK), "Row-level security" (filter predicates are of type 0).
+_HIDDEN = """
+SELECT N'mask', c.name FROM {db}.sys.columns c WHERE c.object_id = {id} AND c.is_masked = 1
+UNION ALL SELECT N'filter', p.name FROM {db}.sys.security_predicates r
+JOIN {db}.sys.security_policies p ON p.object_id = r.object_id
+WHERE r.target_object_id = {id} AND r.predicate_type = 0 AND p.is_enabled = 1
+"""
+_ROWS = "SELECT SUM(p.rows) FROM {db}.sys.partitions p WHERE p.object_id = {id} AND p.index_id < 2"
+_TRIES, _PAUSE_S = 3, 0.2
+
+
+def guard(connection: Connection, table: TableId, number: int, columns: Collection[str]) -> None:
+    """Raise SourceError for a table whose snapshot would have masks in these columns, or lack rows.
+
+    May raise the driver's errors.
+    """
+    found = connection.rows(_HIDDEN.format(db=name(table.database), id=number))
+    masked = [str(column) for kind, column in found if kind == "mask" and column in columns]
+    if masked and not _is_unmasked(connection, table):
+        raise SourceError(
+            f"the login is shown masks instead of the values of {', '.join(masked)}, and changes have the values",
+            where=str(table),
+            remedy=f"GRANT UNMASK TO <user> in {table.database}, or leave the columns out by column.exclude.list",
+        )
+    policies = sorted({str(policy) for kind, policy in found if kind == "filter"})
+    if policies:
+        _count(connection, table, number, ", ".join(policies))
+
+
+def _is_unmasked(connection: Connection, table: TableId) -> bool:
+    """Whether the login sees the values: the right is the database's, from SQL Server 2022 on a table's, too."""
+    own = text(".".join(map(name, table.parts)))
+    rights = (
+        f"HAS_PERMS_BY_NAME({text(table.database)}, N'DATABASE', N'UNMASK')",
+        f"HAS_PERMS_BY_NAME({own}, N'OBJECT', N'UNMASK')",
+    )
+    return any(connection.value(f"SELECT {right}") == 1 for right in rights)
+
+
+def _count(connection: Connection, table: TableId, number: int, policies: str) -> None:
+    """Raise SourceError if a security policy hides rows: those of a transaction that is not committed come later."""
+    for attempt in range(_TRIES):
+        if attempt:
+            time.sleep(_PAUSE_S)
+        rows = int(connection.value(_ROWS.format(db=name(table.database), id=number)) or 0)
+        shown = int(connection.value(f"SELECT COUNT_BIG(*) FROM {'.'.join(map(name, table.parts))}"))
+        if shown >= rows:
+            return
+    raise SourceError(
+        f"the security policy {policies} shows the login {shown:,} of {rows:,} rows, and changes come of all",
+        where=str(table),
+        remedy="let the policy's predicate hold for the login, or leave the table out",
+    )

@@ -1,0 +1,112 @@
+"""Describes tables as the catalogue has them, so that what happens outside the log is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tailrace.connectors.change_tables.dialect import Instance
+from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.sqlserver.catalog import Catalog
+from tailrace.connectors.sqlserver.client import Connection
+from tailrace.connectors.sqlserver.position import literal_of
+from tailrace.connectors.sqlserver.statements import name
+from tailrace.connectors.sqlserver.types.conversions import kept_by
+from tailrace.connectors.sqlserver.types.values import SqlType
+from tailrace.model.structure import Fact, Structure
+from tailrace.model.table import TableId
+
+# The captured columns of each instance, with the types that the source's columns have now. A captured column that was
+# dropped keeps its number, and one that was added under its name has another.
+_CAPTURED = """
+SELECT k.object_id, t.object_id, CONVERT(varchar(30), t.create_date, 126), k.column_name,
+  COALESCE(c.column_id, k.column_id), COALESCE(b.name, y.name), c.max_length, c.precision, c.scale, c.collation_name
+FROM {db}.cdc.captured_columns k
+JOIN {db}.cdc.change_tables ct ON ct.object_id = k.object_id
+JOIN {db}.sys.tables t ON t.object_id = ct.source_object_id
+LEFT JOIN {db}.sys.columns c ON c.object_id = t.object_id AND c.name = k.column_name
+LEFT JOIN {db}.sys.types y ON y.user_type_id = c.user_type_id
+LEFT JOIN {db}.sys.types b ON b.user_type_id = c.system_type_id AND b.system_type_id = c.system_type_id
+"""
+_AT_ONCE, _LSN = 50, "c.[__$start_lsn]"
+
+
+@dataclass
+class _Table:
+    identity: str
+    columns: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, Fact] = field(default_factory=dict)
+
+
+def structures(connection: Connection, catalog: Catalog, end: Reading) -> dict[TableId, Structure]:
+    """The captured tables whose changes up to an end of the log a change table has. May raise the driver's errors."""
+    found: dict[TableId, Structure] = {}
+    for database, _ in end.lsns:
+        newest = in_effect(catalog, database, end)
+        read = {each.number: table for table, each in newest.items() if catalog.filter.captures(table)}
+        for number, table in _tables(connection.rows(_CAPTURED.format(db=name(database)))).items():
+            if number in read:
+                found[read[number]] = Structure(table.identity, table.columns, facts=table.facts)
+    return found
+
+
+def unbrought(
+    connection: Connection, catalog: Catalog, instances: Sequence[Instance], begin: Reading
+) -> list[Instance]:
+    """Those of the instances whose tables have rows that no change behind a position has brought."""
+    found: list[Instance] = []
+    for first in range(0, len(instances), _AT_ONCE):
+        piece = instances[first : first + _AT_ONCE]
+        queries = (
+            f"SELECT {place} AS place WHERE {_has_others(catalog, each, begin)}" for place, each in enumerate(piece)
+        )
+        found += [piece[int(place)] for (place,) in connection.rows(" UNION ALL ".join(queries))]
+    return found
+
+
+def in_effect(catalog: Catalog, database: str, end: Reading) -> dict[TableId, Instance]:
+    """The instance of each table that has its changes where the log ends."""
+    begun = [each for each in catalog.instances(database) if each.has_begun and each.start <= end.lsn(database)]
+    return {each.table: each for each in begun}
+
+
+def _has_others(catalog: Catalog, instance: Instance, begin: Reading) -> str:
+    """The condition that a table has rows which changes behind a position have not brought."""
+    lsn = begin.lsn(instance.table.database)
+    if catalog.at(instance).key:
+        return f"EXISTS (SELECT 1 {unchanged(catalog, instance, lsn)})"
+    brought = "SELECT COALESCE(SUM(CASE c.[__$operation] WHEN 2 THEN 1 WHEN 1 THEN -1 ELSE 0 END), 0)"
+    counted = f"SELECT COUNT_BIG(*) {unchanged(catalog, instance, lsn)}"
+    return f"({counted}) <> ({brought} FROM {instance.changes} AS c WHERE {_LSN} > {literal_of(lsn)})"
+
+
+def unchanged(catalog: Catalog, instance: Instance, lsn: str = "") -> str:
+    """FROM and WHERE of the rows `t` of a table that no change behind a position has; all rows where it has no key."""
+    table = ".".join(map(name, instance.table.parts))
+    key = catalog.at(instance).key
+    if not key:
+        return f"FROM {table} AS t"
+    same = [f"{_LSN} > {literal_of(lsn)}", *(f"c.{name(column)} = t.{name(column)}" for column in key)]
+    changes = f"SELECT 1 FROM {instance.changes} AS c WHERE {' AND '.join(same)}"
+    return f"FROM {table} AS t WHERE NOT EXISTS ({changes})"
+
+
+def _tables(rows: Sequence[tuple[object, ...]]) -> Mapping[int, _Table]:
+    found: dict[int, _Table] = {}
+    for instance, number, created, column, place, *kind in rows:
+        table = found.setdefault(int(str(instance)), _Table(f"{number} {created}"))
+        table.columns[str(column)] = str(place)
+        table.facts.update(_facts(str(column), kind))
+    return found
+
+
+def _facts(column: str, kind: Sequence[object]) -> Iterator[tuple[str, Fact]]:
+    """What of a column's type matters for the values of its rows; nothing where the column is gone."""
+    type_name, size, precision, scale, collation = kind
+    if type_name is None:
+        return
+    octets, digits, places = (int(str(each)) for each in (size, precision, scale))
+    known = SqlType(str(type_name), octets, digits, places, collation=None if collation is None else str(collation))
+    value, sizes = kept_by(known)
+    why = f"the type of {column} was altered: its values may have been converted without a change in the log"
+    yield f"type of {column}", Fact(value, why, sizes=sizes)
