@@ -84,7 +84,6 @@ class SqlServerPlace(Place):
     """A database of the stand-in for SQL Server."""
 
     name = "sqlserver"
-    deviating = frozenset({"identity.stable", "blocking.reader", "keys.cyrillic_varchar", "keys.utf8_varchar"})
 
     def __init__(self, server: Any, database: str) -> None:
         self.server, self.database = server, database
@@ -167,9 +166,11 @@ def placed(name: str, request: pytest.FixtureRequest) -> Iterator[Place]:
         server, database = request.getfixturevalue("sqlserver"), f"verify_{uuid4().hex[:8]}"
         server.create(database)
         server.execute("EXEC sys.sp_cdc_change_job @job_type = N'capture', @pollinginterval = 0", database=database)
+        server.readers_wait = True
         try:
             yield SqlServerPlace(server, database)
         finally:
+            server.readers_wait = False
             server.drop(database)
     else:
         server = request.getfixturevalue(name)

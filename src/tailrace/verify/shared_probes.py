@@ -91,7 +91,8 @@ def _refused(bench: Bench, package: ConnectorPackage, wrong: Wrong) -> Probe:
         try:
             bench.connect(config)
         except Exception as error:
-            found = {"code": bench.code(error), "is_retried": bench.failures.is_transient(error)}
+            is_retried = bench.failures.is_transient(error) and not bench.failures.is_refused(error)
+            found = {"code": bench.code(error), "is_retried": is_retried}
             return Answer(found, {"seconds": _shown(time.monotonic() - begin)})
         return Answer({"code": NONE, "is_retried": False})
 
