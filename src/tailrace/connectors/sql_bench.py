@@ -36,8 +36,8 @@ from tailrace.connectors.probe import (
     Update,
 )
 
-BLOCKED = "vblocked"
-"""A table of rows that the probes here make."""
+BLOCKED_TABLES = ("vblocked", "vother")
+"""The tables of rows that the probes here make."""
 _WAIT_S = 2
 
 
@@ -270,10 +270,10 @@ class SqlBench(Bench):
         writer, reader = self.session(), self.session()
         try:
             writer.begin()
-            writer.rows(self.statement(Update(BLOCKED, 1, 2)))
+            writer.rows(self.statement(Update(BLOCKED_TABLES[0], 1, 2)))
             self.limit_locks(reader, _WAIT_S)
             begin = time.monotonic()
-            code, _ = self._error_of(lambda: reader.rows(f"SELECT * FROM {self.table(BLOCKED)}"))
+            code, _ = self._error_of(lambda: reader.rows(f"SELECT * FROM {self.table(BLOCKED_TABLES[0])}"))
             seconds = time.monotonic() - begin
             writer.rollback()
         finally:
@@ -283,32 +283,32 @@ class SqlBench(Bench):
         return Answer(found, {"seconds": round(seconds, 1), "settings_say": is_set})
 
     def _blocked(self) -> None:
-        """Make the table with two rows, unless it is there."""
+        """Make the tables, each with a row, unless they are there."""
         try:
-            self.run(f"SELECT 1 FROM {self.table(BLOCKED)}")
+            self.run(*(f"SELECT 1 FROM {self.table(table)}" for table in BLOCKED_TABLES))
         except self.failures.driver_error:
-            self.create(BLOCKED)
-            self.run(*(self.statement(Insert(BLOCKED, key, 1)) for key in (1, 2)))
+            for table in BLOCKED_TABLES:
+                self.create(table)
+                self.run(self.statement(Insert(table, 1, 1)))
 
     def _deadlock(self) -> Answer:
-        """Two transactions that change two rows in opposite orders."""
+        """Two transactions that change a row of each of two tables, in opposite orders: some servers lock tables."""
         self._blocked()
         sessions = [self.session(), self.session()]
         errors: list[BaseException] = []
 
-        def second(session: Session, key: int) -> None:
+        def second(session: Session, table: str) -> None:
             try:
-                session.rows(self.statement(Update(BLOCKED, key, 3)))
+                session.rows(self.statement(Update(table, 1, 3)))
             except Exception as error:  # the result
                 errors.append(error)
 
         try:
-            for session, key in zip(sessions, (1, 2), strict=True):
+            for session, table in zip(sessions, BLOCKED_TABLES, strict=True):
                 session.begin()
-                session.rows(self.statement(Update(BLOCKED, key, 3)))
-            threads = [
-                threading.Thread(target=second, args=pair, daemon=True) for pair in zip(sessions, (2, 1), strict=True)
-            ]
+                session.rows(self.statement(Update(table, 1, 3)))
+            pairs = zip(sessions, reversed(BLOCKED_TABLES), strict=True)
+            threads = [threading.Thread(target=second, args=pair, daemon=True) for pair in pairs]
             for thread in threads:
                 thread.start()
             for thread in threads:

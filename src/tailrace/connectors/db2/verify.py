@@ -21,7 +21,7 @@ from tailrace.connectors.db2.verify_types import KEYS, TYPES
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.probe import ROWS, Answer, Change, Expectation, Insert, KeyCase, Probe, Undo, Wrong
 from tailrace.connectors.retry import driver_error_of
-from tailrace.connectors.sql_bench import BLOCKED, SqlBench
+from tailrace.connectors.sql_bench import BLOCKED_TABLES, SqlBench
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 from tailrace.model.table_id import SCHEMA_TABLE
@@ -73,7 +73,7 @@ class Db2Bench(SqlBench):
     row_type = "INTEGER NOT NULL PRIMARY KEY,INTEGER,VARCHAR(100)"
     add_column = "ADD COLUMN"
     lock_codes, deadlock_codes, killed_codes = ("-911 40001",), ("-911 40001",), ("-1224 55032", "-30081 08001")
-    own_tables = (BLOCKED, DUMPED)
+    own_tables = (*BLOCKED_TABLES, DUMPED)
     asking = "SELECT 1 FROM SYSIBM.SYSDUMMY1"
 
     def __init__(self, config: Config, schema: str) -> None:

@@ -15,7 +15,7 @@ from tailrace.connectors.postgres.snapshot.server import PostgresFailures
 from tailrace.connectors.postgres.verify_types import KEYS, TYPES
 from tailrace.connectors.probe import Answer, Expectation, Probe, Undo, Wrong
 from tailrace.connectors.retry import driver_error_of
-from tailrace.connectors.sql_bench import BLOCKED, SqlBench
+from tailrace.connectors.sql_bench import BLOCKED_TABLES, SqlBench
 from tailrace.errors import SourceError
 
 _SETTINGS = (
@@ -58,7 +58,7 @@ class PostgresBench(SqlBench):
     lock_codes = ("55P03",)
     deadlock_codes = ("40P01",)
     killed_codes = ("57P01",)
-    own_tables = (BLOCKED, _PEEKED)
+    own_tables = (*BLOCKED_TABLES, _PEEKED)
 
     def session(self) -> PostgresSession:
         """See SqlBench.session."""

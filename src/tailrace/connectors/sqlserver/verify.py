@@ -11,7 +11,7 @@ from tailrace.config import Config
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.probe import Answer, Expectation, Probe, Undo, Wrong
 from tailrace.connectors.retry import driver_error_of
-from tailrace.connectors.sql_bench import BLOCKED, SqlBench
+from tailrace.connectors.sql_bench import BLOCKED_TABLES, SqlBench
 from tailrace.connectors.sqlserver.admin import SqlServerAdmin
 from tailrace.connectors.sqlserver.client import connect
 from tailrace.connectors.sqlserver.snapshot import DIALECT
@@ -73,7 +73,7 @@ class SqlServerBench(SqlBench):
     row_type = "int NOT NULL PRIMARY KEY,int,nvarchar(100)"
     series = f"SELECT {{first}} + {_NUMBER} FROM {_DIGITS} WHERE {_NUMBER} < {{count}}"
     lock_codes, deadlock_codes, killed_codes = ("1222",), ("1205",), ("596", "20047", "20006", "20003", "20004")
-    own_tables = (BLOCKED, LIFE, DUMPED)
+    own_tables = (*BLOCKED_TABLES, LIFE, DUMPED)
 
     @property
     def database(self) -> str:
