@@ -59,15 +59,16 @@ def _rows(bench: Db2Bench) -> Answer:
 
 
 def _columns(bench: Db2Bench) -> Answer:
-    """The columns of change tables whose types are not those of the source, by types alone."""
-    other = {}
+    """The columns of change tables whose types are not those of the source, by types alone. Some may be left out."""
+    other, left_out = {}, set()
     for owner, changes, source in bench.main.rows(bench.mine()):
         own = dict(bench.main.rows(_COLUMNS.format(schema=text(owner.strip()), table=text(changes))))
         for column, kind in bench.main.rows(_COLUMNS.format(schema=text(bench.schema), table=text(source))):
-            found = own.get(column, "no such column")
-            if found != kind:
-                other[kind] = found
-    return Answer({"other_types": other})
+            if column not in own:
+                left_out.add(kind)
+            elif own[column] != kind:
+                other[kind] = own[column]
+    return Answer({"other_types": other}, {"left_out": sorted(left_out)})
 
 
 def _relative(rows: list[tuple[Any, ...]]) -> list[list[Any]]:
