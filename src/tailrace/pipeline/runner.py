@@ -7,7 +7,7 @@ import logging
 import math
 import tempfile
 import time
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,12 +31,11 @@ from tailrace.pipeline.replica_states import states_of
 from tailrace.pipeline.restarts import MOST, ClockWatch, Restarts, is_passing
 from tailrace.pipeline.run_state import LAST_RUN, LEASE, caught_up, ended, ended_early
 from tailrace.pipeline.session import local_session, refuse_unsafe, without_pace_warnings
-from tailrace.pipeline.sink_check import captured_now
 from tailrace.pipeline.sink_health import SinkWatch
+from tailrace.pipeline.table_look import TableLook
 from tailrace.pipeline.target import Replica, Target, build
 from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
-from tailrace.sinks.replica.states import GONE
 from tailrace.snapshot.chunk_size import fixed_size
 from tailrace.snapshot.report import Report, report
 
@@ -77,7 +76,7 @@ class Run:
         self._clock, self._activity = ClockWatch(), ActivityWatch()
         self._sink = SinkWatch(pipeline.definition if pipeline.target is None else None)
         self._was_set_back = 0.0
-        self._compared: set[str] | None = None
+        self._tables = TableLook(pipeline.definition, target) if isinstance(target, Replica) else None
         # When the query is to be started again, in seconds of the steady clock; None while it runs.
         self._due: float | None = None
         # The restart's log line, and from when it is logged: a signal to the whole process group ends Spark's workers
@@ -114,7 +113,9 @@ class Run:
     def _looked(self, seconds: float) -> bool:
         """Wait for so long at most; whether the query has ended. Starts it again where that is due."""
         if isinstance(self._target, Replica):
-            self._look_at_tables(self._target)
+            self._target.states.look()
+        if self._tables is not None and self._caught_up() is not None:
+            self._tables.look(str(self._query.id))
         try:
             if self._due is not None:
                 self._say_restart()
@@ -134,24 +135,6 @@ class Run:
         except TailraceError as error:
             self._fail(error)
             return False
-
-    def _look_at_tables(self, target: Replica) -> None:
-        """Ask for tables whose time has come; once a batch is done, note which tables are captured no longer.
-
-        That is compared again for tables that were written since: one may have come and gone between two looks of the
-        planner.
-        """
-        target.states.look()
-        before = target.states.tables
-        known = {name for name, state in before.items() if state.state != GONE}
-        if (self._compared is not None and known <= self._compared) or self._caught_up() is None:
-            return
-        with suppress(TailraceError):  # what is away is asked again; the query says so
-            captured = [table.unique for table in captured_now(self._pipeline.definition)]
-            # The query is older than what was written meanwhile.
-            newer = target.states.tables.keys() - before.keys()
-            target.states.captured([*captured, *newer], target.others(str(self._query.id), captured))
-            self._compared = known.intersection(captured)
 
     def _fail(self, error: TailraceError) -> None:
         """Plan a restart after an error. Raises one that does not pass."""
