@@ -127,10 +127,7 @@ class Db2Place(Place):
     """The stand-in for Db2."""
 
     name = "db2"
-    deviating = frozenset(
-        {"blocking.reader", "blocking.deadlock", "capture.columns", "capture.rows", "drivers.closed_port"}
-        | {"types.common_snapshot", "types.common_log", "types.large_snapshot", "types.large_log"}
-    )
+    deviating = frozenset({"blocking.deadlock"})  # Derby has a code of its own
 
     def __init__(self, server: Any) -> None:
         self.server = server

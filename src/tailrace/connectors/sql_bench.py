@@ -224,11 +224,11 @@ class SqlBench(Bench):
     def probes(self) -> Sequence[Probe]:
         """See Bench.probes: locks and sessions."""
         waits = self.readers_wait
-        end = (Expectation("code", self.killed_codes, _UNRETRIED), Expectation("is_retried", (True,), _UNRETRIED))
+        end = (Expectation("code", self.killed_codes, _OTHER_CODE), Expectation("is_retried", (True,), _UNRETRIED))
         cut = "What does the driver say when the server ends its session?"
         deadlock = "What does the server say to the victim of a deadlock?"
         dead = (
-            Expectation("codes", (list(self.deadlock_codes),), _UNRETRIED),
+            Expectation("codes", (list(self.deadlock_codes),), _OTHER_CODE),
             Expectation("is_passing", (True,), _UNRETRIED),
         )
         lock = (
@@ -320,5 +320,6 @@ class SqlBench(Bench):
         return Answer({"codes": sorted(map(self.code, errors)), "is_passing": passing})
 
 
+_OTHER_CODE = "The server has another code for this than the connector knows: please send the report."
 _UNRETRIED = "A pipeline would end at this error, instead of trying again: please send the report."
 _OTHERWISE_LOCKED = "Snapshots wait for writers, or do not, in another way than the server's settings say."

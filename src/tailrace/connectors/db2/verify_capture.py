@@ -30,7 +30,8 @@ _DUMPED = [
     [5, 1, "D", 9, 1],
 ]  # fmt: skip
 _WRONG = "Change tables here have rows in another order or form than the connector reads: please send the report."
-_OTHER_TYPES = "These columns of change tables have other types than the source: large objects may be indicators only."
+_OTHER_TYPES = "Columns of change tables have other types than the source: their values may be read wrongly."
+_LARGE, _INDICATOR = ("CLOB", "BLOB", "DBCLOB", "XML"), "CHARACTER"
 
 
 def capture_probes(bench: Db2Bench) -> list[Probe]:
@@ -59,16 +60,22 @@ def _rows(bench: Db2Bench) -> Answer:
 
 
 def _columns(bench: Db2Bench) -> Answer:
-    """The columns of change tables whose types are not those of the source, by types alone. Some may be left out."""
-    other, left_out = {}, set()
+    """The columns of change tables whose types are not those of the source, by types alone.
+
+    A large object may be left out, or have an indicator of whether it has changed.
+    """
+    other: dict[str, str] = {}
+    indicated, left_out = set(), set()
     for owner, changes, source in bench.main.rows(bench.mine()):
         own = dict(bench.main.rows(_COLUMNS.format(schema=text(owner.strip()), table=text(changes))))
         for column, kind in bench.main.rows(_COLUMNS.format(schema=text(bench.schema), table=text(source))):
             if column not in own:
                 left_out.add(kind)
+            elif kind in _LARGE and own[column] == _INDICATOR:
+                indicated.add(kind)
             elif own[column] != kind:
                 other[kind] = own[column]
-    return Answer({"other_types": other}, {"left_out": sorted(left_out)})
+    return Answer({"other_types": other}, {"indicated": sorted(indicated), "left_out": sorted(left_out)})
 
 
 def _relative(rows: list[tuple[Any, ...]]) -> list[list[Any]]:

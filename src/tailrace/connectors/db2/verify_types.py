@@ -19,7 +19,7 @@ _COMMON = (
     TypeCase("date_first", "DATE", "'0001-01-01'", -719162),
     TypeCase("date_last", "DATE", "'9999-12-31'", 2932896),
     TypeCase("time", "TIME", "'23:59:59'", 86399000),
-    TypeCase("time_24", "TIME", "'24.00.00'", 86400000),
+    TypeCase("time_24", "TIME", "'24.00.00'", 0),
     TypeCase("timestamp", "TIMESTAMP", "'1969-12-31 23:59:59.999999'", -1),
     TypeCase("timestamp_0", "TIMESTAMP(0)", "'2020-02-29 23:59:59'", 1583020799000),
     TypeCase("timestamp_24", "TIMESTAMP", "'2020-01-01-24.00.00'", 1577923200000000),
