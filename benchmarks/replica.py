@@ -2,13 +2,15 @@
 
     python benchmarks/replica.py --minutes 9 --trigger 500ms --settings '{"maintenance": false}'
 
-A table of 20,000 rows takes inserts, updates and deletes, 15 transactions a second. Each line says what the replica is
-then: bytes and files on the disk, files of the newest version, commits, and how long the last micro-batches took.
+A table of 3 MB takes two of three of 15 transactions a second: inserts, updates and deletes of rows anywhere in it.
+Four small tables take the others. Each line says what the replica is then: bytes on the disk and those of the newest
+versions, files, commits of the large table, and how long the last micro-batches took.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import random
 import statistics
@@ -17,17 +19,18 @@ import threading
 import time
 from pathlib import Path
 
+import pyarrow as pa
 from deltalake import DeltaTable
 
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.runner import Pipeline
 from tailrace.testing.postgres import EmbeddedPostgres
 
-ROWS, WRITES_A_SECOND = 20_000, 15
-TABLE = "CREATE TABLE orders (id int PRIMARY KEY, customer int, status text, note text, at timestamptz DEFAULT now())"
-FILL = (
-    f"INSERT INTO orders SELECT n, n % 97, 'new', md5(n::text) || md5((2 * n)::text) FROM generate_series(1, {ROWS}) n"
-)
+WRITES_A_SECOND = 15
+# The tables, and how many rows each has at first.
+TABLES = {"orders": 45_000, **{f"small{number}": 200 for number in range(4)}}
+TABLE = "CREATE TABLE {} (id int PRIMARY KEY, customer int, status text, note text, at timestamptz DEFAULT now())"
+FILL = "INSERT INTO {} SELECT n, n % 97, 'new', md5(n::text) || md5((2 * n)::text) FROM generate_series(1, {}) n"
 
 
 def main() -> None:
@@ -39,8 +42,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, EmbeddedPostgres(18) as server:
         server.create_database("shop")
         with server.connect("shop") as connection:
-            connection.execute(TABLE.encode())
-            connection.execute(FILL.encode())
+            for table, rows in TABLES.items():
+                connection.execute(TABLE.format(table).encode())
+                connection.execute(FILL.format(table, rows).encode())
         content = {
             "source": {"config": {**server.properties("shop"), "topic.prefix": "shop"}},
             "sink": {"replica": {"path": "lake", **given.settings}},
@@ -52,11 +56,11 @@ def main() -> None:
         over = threading.Event()
         writer = threading.Thread(target=write, args=(server, over))
         try:
-            place = Path(folder) / "lake" / "public.orders"
-            while not (place / "_delta_log").exists():
+            lake = Path(folder) / "lake"
+            while not all((lake / f"public.{table}" / "_delta_log").exists() for table in TABLES):
                 running.await_(1)
             writer.start()
-            follow(running, place, given.minutes * 60)
+            follow(running, lake, given.minutes * 60)
         finally:
             over.set()
             if writer.is_alive():
@@ -64,34 +68,66 @@ def main() -> None:
             running.stop()
 
 
-def follow(running: object, place: Path, seconds: float) -> None:
+def follow(running: object, lake: Path, seconds: float) -> None:
     """A line every half minute."""
-    start, durations = time.monotonic(), []
-    last, due = None, 30.0
+    start, durations, ratios = time.monotonic(), [], []
+    last, events, due = None, 0, 30.0
     while time.monotonic() - start < seconds + 1:
         running.await_(0.25)  # type: ignore[attr-defined]
         progress = running.progress()  # type: ignore[attr-defined]
-        if progress.batch != last and progress.events_per_second:
-            last = progress.batch
+        if progress.batch != last and progress.events != events:
+            last, events = progress.batch, progress.events
             durations.append(progress.batch_seconds)
+            ratios.append(times_live(lake))
         if time.monotonic() - start >= due:
             due += 30
-            print(json.dumps({"seconds": round(time.monotonic() - start), **state(place, durations)}), flush=True)
-            durations.clear()
+            line = {"seconds": round(time.monotonic() - start), **state(lake, durations), **spread(ratios)}
+            print(json.dumps(line), flush=True)
+            durations.clear(), ratios.clear()
 
 
-def state(place: Path, durations: list[float]) -> dict[str, object]:
-    """What the replica is now."""
-    files = [file for file in place.rglob("*") if file.is_file()]
+def spread(ratios: list[float]) -> dict[str, float]:
+    """How often the replica takes the space of its newest version, after each micro-batch of half a minute."""
+    if not ratios:
+        return {}
+    return {"times_live": round(statistics.mean(ratios), 2), "most_times_live": round(max(ratios), 2)}
+
+
+def times_live(lake: Path) -> float:
+    on_disk, live = size(lake), sum(live_bytes(DeltaTable(lake / f"public.{table}")) for table in TABLES)
+    return on_disk / live
+
+
+def size(folder: Path) -> int:
+    """The bytes of a folder. Its files may vanish meanwhile."""
+    total = 0
+    for file in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            total += file.stat().st_size if file.is_file() else 0
+    return total
+
+
+def live_bytes(table: DeltaTable) -> int:
+    return sum(pa.table(table.get_add_actions(flatten=True)).column("size_bytes").to_pylist())
+
+
+def state(lake: Path, durations: list[float]) -> dict[str, object]:
+    """What the replica is now, and its large table."""
+    place = lake / "public.orders"
+    files = [file for file in lake.rglob("*") if file.is_file()]
     begun = time.monotonic()
     table = DeltaTable(place)
     rows = table.count()
     return {
-        "MB": round(sum(file.stat().st_size for file in files) / 1e6, 1),
+        "MB": round(size(lake) / 1e6, 1),
+        "small_MB": round(sum(size(folder) for folder in lake.glob("public.small*")) / 1e6, 2),
+        "live_MB": round(live_bytes(table) / 1e6, 2),
         "files": len(files),
         "log_files": sum(file.parent.name == "_delta_log" for file in files),
+        "log_MB": round(sum(size(folder) for folder in lake.glob("*/_delta_log")) / 1e6, 2),
         "active_files": len(table.file_uris()),
         "version": table.version(),
+        "retention": table.metadata().configuration.get("delta.deletedFileRetentionDuration"),
         "rows": rows,
         "open_and_count_s": round(time.monotonic() - begun, 3),
         "batches": len(durations),
@@ -102,17 +138,19 @@ def state(place: Path, durations: list[float]) -> dict[str, object]:
 
 def write(server: EmbeddedPostgres, over: threading.Event) -> None:
     """Small transactions at an even pace."""
-    draw, fresh, due = random.Random(1), ROWS, time.monotonic()
+    draw, fresh, due = random.Random(1), dict(TABLES), time.monotonic()
     with server.connect("shop") as connection:
         while not over.is_set():
+            table = "orders" if draw.random() < 2 / 3 else draw.choice(list(TABLES)[1:])
             kind = draw.random()
             if kind < 0.4:
-                fresh += 1
-                connection.execute("INSERT INTO orders VALUES (%s, 1, 'new', md5('x'))", [fresh])
+                fresh[table] += 1
+                connection.execute(f"INSERT INTO {table} VALUES (%s, 1, 'new', md5('x'))".encode(), [fresh[table]])
             elif kind < 0.9:
-                connection.execute("UPDATE orders SET status = 'paid' WHERE id = %s", [draw.randint(1, fresh)])
+                key = draw.randint(1, fresh[table])
+                connection.execute(f"UPDATE {table} SET status = 'paid' WHERE id = %s".encode(), [key])
             else:
-                connection.execute("DELETE FROM orders WHERE id = %s", [draw.randint(1, fresh)])
+                connection.execute(f"DELETE FROM {table} WHERE id = %s".encode(), [draw.randint(1, fresh[table])])
             due += 1 / WRITES_A_SECOND
             over.wait(max(due - time.monotonic(), 0))
 

@@ -104,7 +104,7 @@ def _config(source: SqlServerSource) -> Any:
 
 @pytest.mark.skipif(not find_spec("ibm_db"), reason="IBM has no driver for this processor")
 def test_db2_parses_a_query_before_it_is_run(request: pytest.FixtureRequest) -> None:
-    from tailrace.connectors.db2.client import Db2Error
+    from tailrace.connectors.db2.cli.library import Db2Error
     from tailrace.connectors.db2.client import connect as connected
     from tests.conformance.db2 import Db2Source, Db2Subject
 

@@ -81,11 +81,12 @@ class Case:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """What `replica.json` says. Raises ValueError for a key that nobody reads."""
+        """What `replica.json` says; keys that nobody reads are told."""
         path = self.folder / "replica.json"
         found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         if unknown := set(found) - _KEYS:
-            raise ValueError(f"{path}: unknown keys {', '.join(sorted(unknown))}; known are {', '.join(sorted(_KEYS))}")
+            known = ", ".join(sorted(_KEYS))
+            print(f"{path}: {', '.join(sorted(unknown))} is ignored; known are {known}", flush=True)
         return dict(found)
 
     @property

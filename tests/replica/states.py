@@ -16,15 +16,16 @@ SET_ASIDE, INCOMPLETE, READING, GONE = "aside", "incomplete", "reading", "gone"
 
 @dataclass(frozen=True)
 class TableState:
-    """A state other than complete, and its reason."""
+    """A state other than complete, its reason, and whether the pipeline is about to read the table again."""
 
     state: str
     reason: str
+    is_asked: bool = False
 
     @property
     def passes(self) -> bool:
         """Whether the pipeline ends the state by itself."""
-        return self.state in (INCOMPLETE, READING)
+        return self.is_asked or self.state in (INCOMPLETE, READING)
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,13 @@ class States:
         states = {each["table"]: TableState(INCOMPLETE, each["why"]) for each in shown["incomplete"]}
         for each in shown["replica"]:
             if each["state"] != "complete":
-                states[each["table"]] = TableState(each["state"], each["why"] or "")
-        asides = {_name(each["table"]): TableState(SET_ASIDE, each["error"]) for each in shown["set_aside"]}
+                is_asked = (each["takes"] or "").startswith("it is ")
+                states[each["table"]] = TableState(each["state"], each["why"] or "", is_asked)
+        asides = {}
+        for each in shown["set_aside"]:
+            name = _name(each["table"])
+            is_asked = name in states and states[name].is_asked
+            asides[name] = TableState(SET_ASIDE, each["error"], is_asked)
         return {**states, **asides}
 
     @property

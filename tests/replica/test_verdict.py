@@ -92,6 +92,6 @@ def test_marks_are_limited_by_number_or_by_name() -> None:
     assert Marks.of({"public.t": "column", "public.u": "column"}).broken(marked) is not None
 
 
-def test_an_unknown_key_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="unknown keys asides; known are aside, config"):
-        _ = case(tmp_path, asides=True).aside
+def test_an_unknown_key_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not case(tmp_path, asides=True).aside.has("public.t", "")
+    assert "asides is ignored; known are aside, config" in capsys.readouterr().out

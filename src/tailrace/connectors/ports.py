@@ -18,6 +18,7 @@ from tailrace.connectors.base import Key
 from tailrace.connectors.debezium_offset import Entry
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.log_ports import Connector
+from tailrace.connectors.probe import Bench
 from tailrace.errors import ConfigError
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableId, TableSchema
@@ -271,6 +272,10 @@ class ConnectorPackage(Protocol):
     def new_source(self, url: str) -> NewSource:
         """The source that a URL describes. Raises ConfigError, never with a secret."""
         ...
+
+    def bench(self, config: Config, schema: str) -> Bench:
+        """What `verify` makes and asks in a schema of its own. Raises ConfigError without one."""
+        raise ConfigError("this connector has no probes", remedy="use `tailrace check`")
 
     def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str | list[str]]:
         """The properties of a new pipeline that captures these tables and no others."""

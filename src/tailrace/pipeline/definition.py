@@ -56,7 +56,7 @@ class Source(Part):
 
 _INTERVAL = re.compile(r"(\d+) ?(ms|milliseconds?|s|seconds?|m|minutes?)")
 # Where the file has no trigger. Each commit of a replica rewrites files, so small ones are worth a wait.
-_TRIGGER, _REPLICA_PAUSE_SECONDS = "500ms", 5.0
+_TRIGGER, _REPLICA_PAUSE_SECONDS = "500ms", 8.0
 _UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes"}
 
 

@@ -36,6 +36,7 @@ from tailrace.pipeline.sink_health import SinkWatch
 from tailrace.pipeline.target import Replica, Target, build
 from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
+from tailrace.sinks.replica.states import GONE
 from tailrace.snapshot.chunk_size import fixed_size
 from tailrace.snapshot.report import Report, report
 
@@ -76,7 +77,7 @@ class Run:
         self._clock, self._activity = ClockWatch(), ActivityWatch()
         self._sink = SinkWatch(pipeline.definition if pipeline.target is None else None)
         self._was_set_back = 0.0
-        self._has_compared = False
+        self._compared: set[str] | None = None
         # When the query is to be started again, in seconds of the steady clock; None while it runs.
         self._due: float | None = None
         # The restart's log line, and from when it is logged: a signal to the whole process group ends Spark's workers
@@ -135,14 +136,22 @@ class Run:
             return False
 
     def _look_at_tables(self, target: Replica) -> None:
-        """Ask for tables whose time has come; once a batch is done, note which tables are captured no longer."""
+        """Ask for tables whose time has come; once a batch is done, note which tables are captured no longer.
+
+        That is compared again for tables that were written since: one may have come and gone between two looks of the
+        planner.
+        """
         target.states.look()
-        if self._has_compared or self._caught_up() is None:
+        before = target.states.tables
+        known = {name for name, state in before.items() if state.state != GONE}
+        if (self._compared is not None and known <= self._compared) or self._caught_up() is None:
             return
         with suppress(TailraceError):  # what is away is asked again; the query says so
             captured = [table.unique for table in captured_now(self._pipeline.definition)]
-            target.states.captured(captured, target.others(str(self._query.id), captured))
-            self._has_compared = True
+            # The query is older than what was written meanwhile.
+            newer = target.states.tables.keys() - before.keys()
+            target.states.captured([*captured, *newer], target.others(str(self._query.id), captured))
+            self._compared = known.intersection(captured)
 
     def _fail(self, error: TailraceError) -> None:
         """Plan a restart after an error. Raises one that does not pass."""

@@ -22,6 +22,7 @@ from tailrace.sinks.null import NullSink
 from tailrace.sinks.replica.aside import SetAside, found
 from tailrace.sinks.replica.others import other_tables
 from tailrace.sinks.replica.sink import ReplicaSink, TableReport
+from tailrace.sinks.replica.upkeep import Upkeep
 from tailrace.spark import failpoint
 from tailrace.transforms import parse
 
@@ -101,8 +102,9 @@ class Replica:
         query_id = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
         assert query_id is not None  # Spark sets it for every streaming query
         target = self.target
+        upkeep = Upkeep(target.retention_minutes) if target.maintenance else None
         sink = ReplicaSink(
-            *(target.path, query_id, target.engine, target.storage_options, target.on_drop, target.retention_minutes),
+            *(target.path, query_id, target.engine, target.storage_options, target.on_drop, upkeep),
             on_error=target.on_error,
             layout=target.layout,
         )

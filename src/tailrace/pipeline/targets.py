@@ -138,7 +138,8 @@ class ReplicaTarget(Part):
     `on_incomplete`: a table whose rows may differ from the source's is read again, set aside, or that is told alone;
     `read_again` says how fast and how often.
 
-    With `maintenance` small files are joined, and versions of a table removed once they were replaced `retention` ago.
+    With `maintenance` small files are joined, and versions of a table removed once they were replaced `retention` ago,
+    or sooner or later as the disk space allows (None).
     """
 
     path: Location
@@ -148,7 +149,7 @@ class ReplicaTarget(Part):
     on_incomplete: Literal["read_again", "set_aside", "tell"] = "read_again"
     read_again: ReadAgain = Field(default_factory=lambda: ReadAgain())
     maintenance: bool = True
-    retention: Annotated[str, AfterValidator(_retention)] = "2h"
+    retention: Annotated[str, AfterValidator(_retention)] | None = None
     out_of_range: Annotated[OutOfRange | dict[str, OutOfRange], BeforeValidator(_out_of_range)] = "error"
     names: Names = "source"
     metadata: Annotated[dict[Metadata, Annotated[str, Field(min_length=1)]], AfterValidator(_distinct)] = Field(
@@ -173,8 +174,8 @@ class ReplicaTarget(Part):
 
     @property
     def retention_minutes(self) -> int | None:
-        """The retention in minutes, None without maintenance."""
-        return _minutes(self.retention) if self.maintenance else None
+        """The retention in minutes, None where the disk space decides."""
+        return None if self.retention is None else _minutes(self.retention)
 
 
 class FileTarget(Part):

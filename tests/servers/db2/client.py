@@ -80,6 +80,23 @@ class Db2Client:
         """End the capture of a table."""
         self.execute(f"CALL ASNCDC.REMOVETABLE('{schema}', '{table}')")
 
+    def apply(self, schema: str, table: str) -> None:
+        """Let Apply copy a table up to where it is captured; what it has copied is pruned at once."""
+        place = f"SOURCE_OWNER = '{schema}' AND SOURCE_TABLE = '{table}'"
+        keys = "TARGET_SERVER, APPLY_QUAL, SET_NAME"
+        read = "(SELECT MAX(SYNCHPOINT) FROM ASNCDC.IBMSNAP_REGISTER)"
+        self.execute(
+            "DELETE FROM ASNCDC.IBMSNAP_PRUNE_SET",
+            f"INSERT INTO ASNCDC.IBMSNAP_PRUNE_SET ({keys}, SYNCHPOINT) SELECT {keys}, "
+            f"CAST({read} AS VARCHAR(16) FOR BIT DATA) FROM ASNCDC.IBMSNAP_PRUNCNTL WHERE {place}",
+            "UPDATE ASNCDC.IBMSNAP_CAPPARMS SET AUTOPRUNE = 'Y'",
+        )
+        self.settle()
+
+    def without_apply(self) -> None:
+        """End what `apply` has begun."""
+        self.execute("UPDATE ASNCDC.IBMSNAP_CAPPARMS SET AUTOPRUNE = 'N'", "DELETE FROM ASNCDC.IBMSNAP_PRUNE_SET")
+
     def settle(self) -> None:
         """Wait until the change tables have what is committed."""
         with self.session() as session:

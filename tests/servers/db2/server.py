@@ -34,7 +34,8 @@ class Db2(Db2Client, ServerProcess):
     """The stand-in on a free port of 127.0.0.1, started by `start()` or `with`; its data is temporary.
 
     `interval` is the time in seconds between two turns of the capture program, `password` that of the owner of all
-    tables, `users` are more users with passwords, who may do nothing.
+    tables, `users` are more users with passwords, who may do nothing. With `reorg` some alterations leave tables in
+    reorg pending.
     """
 
     def __init__(
@@ -44,11 +45,13 @@ class Db2(Db2Client, ServerProcess):
         password: str = PASSWORD,
         users: dict[str, str] | None = None,
         database: str = DATABASE,
+        reorg: bool = False,
     ) -> None:
         Db2Client.__init__(self, "127.0.0.1", free_port(), database, USER, password)
         ServerProcess.__init__(self)
         self._derby_port = free_port()
         self._interval, self._users = interval, {USER: password, **(users or {})}
+        self._reorg = reorg
         self._home = self._folder("tailrace-db2-")
         self._filter: subprocess.Popen[bytes] | None = None
 
@@ -100,6 +103,7 @@ class Db2(Db2Client, ServerProcess):
 
     def _start_filter(self) -> None:
         ports = ["--listen", str(self.port), "--server", str(self._derby_port), "--database", self.database]
+        ports += ["--reorg"] if self._reorg else []
         log = (self._home / "filter.log").open("wb")
         with log:
             self._filter = subprocess.Popen(

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from tailrace.connectors.change_tables.lsn import text_of, texts_of
 from tailrace.connectors.db2.catalog import Catalog
-from tailrace.connectors.db2.client import FAILURES, Db2Error
+from tailrace.connectors.db2.cli.library import Db2Error
 from tailrace.connectors.db2.config import resolve
 from tailrace.connectors.db2.defaults import parse_default
+from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.package import Db2Package
 from tailrace.connectors.db2.position import LSN_BYTES, literal_of
 from tailrace.connectors.db2.types.values import Db2Type, source_type, value_type
@@ -177,23 +178,59 @@ def test_positions_of_ten_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words", "is_transient"),
+    ("code", "state", "text", "words", "is_transient"),
     [
-        ("SQL30082N failed with reason \"24\" SQLSTATE=08001 SQLCODE=-30082", "refuses the login", False),
-        ("SQL30082N failed with reason \"17\" SQLSTATE=08001 SQLCODE=-30082", "way of logging in", False),
-        ("SQL30061N The database was not found. SQLSTATE=08004 SQLCODE=-30061", "was not found", False),
-        ("SQL30081N A communication error SQLSTATE=08001 SQLCODE=-30081", "cannot be reached", True),
-        ("SQL0911N rolled back SQLSTATE=40001 SQLCODE=-911", "rolled back", True),
-        ("SQL0204N \"ASNCDC.IBMSNAP_REGISTER\" SQLSTATE=42704 SQLCODE=-204", "no control tables", False),
-        ("SQL0551N does not have the privilege SQLSTATE=42501 SQLCODE=-551", "lacks the privilege", False),
+        (-30082, "08001", 'SQL30082N failed with reason "24"', "refuses the login", False),
+        (-30082, "08001", 'SQL30082N failed with reason "17"', "way of logging in", False),
+        (-30061, "08004", "SQL30061N The database was not found.", "was not found", False),
+        (-30081, "08001", "SQL30081N A communication error", "cannot be reached", True),
+        (-99999, "40003", "CLI0108E  Communication link failure.", "cannot be reached", True),
+        (-99999, "08003", "CLI0106E  Connection is closed.", "cannot be reached", True),
+        (-99999, "HY090", "CLI0131E  Invalid string or buffer length.", "Invalid string", False),
+        (-99999, "22003", "CLI0111E  Numeric value out of range.", "out of range", False),
+        (-99999, "01004", "CLI0002W  Data truncated.", "truncated", True),
+        (-911, "40001", "SQL0911N rolled back", "rolled back", True),
+        (-204, "42704", 'SQL0204N "ASNCDC.IBMSNAP_REGISTER"', "no control tables", False),
+        (-551, "42501", "SQL0551N does not have the privilege", "lacks the privilege", False),
+        (-551, "42501", 'SQL0551N on the object "SYSCAT.TABLES"', "lacks the privilege", False),
+        (-805, "51002", "SQL0805N Package NULLID.SYSSH200 was not found", "SQL0805N", False),
+        (-668, "57007", 'SQL0668N Operation not allowed for reason code "7"', "SQL0668N", True),
+        (-1015, "55025", "SQL1015N The database is in an inconsistent state.", "SQL1015N", True),
+        (-1117, "57019", "SQL1117N ROLL-FORWARD PENDING", "SQL1117N", True),
+        (-1032, "57019", "SQL1032N No start database manager command", "SQL1032N", True),
+        (-1040, "57030", "SQL1040N The maximum number of applications", "SQL1040N", True),
+        (-952, "57014", "SQL0952N Processing was cancelled", "SQL0952N", True),
+        (-964, "57011", "SQL0964C The transaction log is full", "SQL0964C", True),
+        (-954, "57011", "SQL0954C Not enough storage", "SQL0954C", True),
+        (-290, "55039", "SQL0290N Table space access is not allowed.", "SQL0290N", True),
+        (-1776, "", 'SQL1776N The command cannot be issued on an HADR database. Reason code: "1".', "SQL1776N", True),
+        (-1598, "42968", "SQL1598N because of a licensing problem", "SQL1598N", False),
     ],
-)  # fmt: skip
-def test_errors_of_the_server(text: str, words: str, is_transient: bool) -> None:
-    error = Db2Error(f"[IBM][CLI Driver] {text}")
+)
+def test_errors_of_the_server(code: int, state: str, text: str, words: str, is_transient: bool) -> None:
+    error = Db2Error(f"[IBM][CLI Driver] {text}", state, code)
     assert FAILURES.is_transient(error) == is_transient
     with pytest.raises(SourceError, match=words) as caught, FAILURES.translated("a table cannot be read"):
         raise error
     assert FAILURES.is_transient(caught.value) == is_transient
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(-805, "db2cli.lst"), (-668, "REORG TABLE"), (-1015, "RESTART DATABASE"), (-1776, "primary"), (-1598, "licence")],
+)
+def test_errors_that_somebody_has_to_end_say_how(code: int, words: str) -> None:
+    with pytest.raises(SourceError) as caught, FAILURES.translated("a table cannot be read"):
+        raise Db2Error("SQL", "00000", code)
+    assert words in (caught.value.remedy or "")
+
+
+def test_a_restrictive_database_says_what_to_grant() -> None:
+    with pytest.raises(SourceError) as caught, FAILURES.translated("a table cannot be read"):
+        raise Db2Error('SQL0551N ... the object "SYSCAT.TABLES"', "42501", -551)
+    assert "RESTRICTIVE" in (caught.value.remedy or "")
+    assert not FAILURES.is_refused(Db2Error("", "", -668))
+    assert FAILURES.is_refused(Db2Error("", "", -1776))
 
 
 class Answers:

@@ -82,7 +82,7 @@ def test_triggers(tmp_path: Path, text: str, options: dict[str, object]) -> None
 
 @pytest.mark.parametrize(
     ("text", "pause"),
-    [("sink: console", 0), ("sink: {replica: {path: a}}", 5), ("sink: {replica: {path: a}}\ntrigger: 500ms", 0)],
+    [("sink: console", 0), ("sink: {replica: {path: a}}", 8), ("sink: {replica: {path: a}}\ntrigger: 500ms", 0)],
 )
 def test_only_a_replica_without_a_trigger_pauses(tmp_path: Path, text: str, pause: float) -> None:
     definition = written(tmp_path, f"source: {{config: a.json}}\ncheckpoint: c\n{text}\n")
@@ -92,7 +92,7 @@ def test_only_a_replica_without_a_trigger_pauses(tmp_path: Path, text: str, paus
 
 @pytest.mark.parametrize(
     ("settings", "minutes"),
-    [("", 120), (", retention: 30m", 30), (", retention: 7 days", 10080), (", maintenance: false", None)],
+    [("", None), (", retention: 30m", 30), (", retention: 7 days", 10080)],
 )
 def test_retention_of_a_replica(tmp_path: Path, settings: str, minutes: int | None) -> None:
     text = f"source: {{config: a.json}}\ncheckpoint: c\nsink: {{replica: {{path: a{settings}}}}}\n"

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from tailrace.sinks.replica import upkeep
+from tailrace.sinks.replica import retention, upkeep
 from tailrace.sinks.replica.marks import USER_METADATA, Extent, Place, TableProgress
 from tailrace.sinks.replica.target import Target
 from tailrace.sinks.replica.upkeep import Upkeep
@@ -28,8 +28,8 @@ class Replica:
         self.place = Target(str(folder), "public.orders")
         self.commits = 0
 
-    def write(self, mode: Any = "overwrite", **more: Any) -> int:
-        """A commit; the version it makes."""
+    def write(self, mode: Any = "overwrite", size: int = 0, **more: Any) -> int:
+        """A commit with so many bytes; the version it makes."""
         target = self.place.open()
         self.commits += 1
         extent = Extent(0, None, Place(self.commits, 1))
@@ -37,7 +37,7 @@ class Replica:
         properties = CommitProperties(
             app_transactions=[Transaction(mark.app, mark.version)], custom_metadata={USER_METADATA: mark.text}
         )
-        rows = pa.table({"id": [self.commits]})
+        rows = pa.table({"id": [self.commits], **({"load": [os.urandom(size)]} if size else {})})
         write_deltalake(str(self.path), rows, mode=mode, commit_properties=properties, **more)
         return self.table.version()
 
@@ -119,6 +119,38 @@ def test_nothing_is_done_between_two_marks_of_the_clock(replica: Replica) -> Non
     assert len(replica.files()) == 5
 
 
+def test_without_a_retention_the_disk_space_decides(replica: Replica) -> None:
+    """Twenty seconds a commit, each of which replaces all rows."""
+    for number in range(15):
+        replica.age(20 / HOUR_S)
+        before = replica.place.open()
+        first = replica.write(size=200_000)
+        assert Upkeep().after(replica.place, "query", first) is None
+        assert number == 0 or (before is not None and before.to_pyarrow_table().num_rows == 1), "readers have some time"
+        assert len(replica.files()) <= 5, "what was replaced takes at most three times what is live, before the next"
+    assert replica.table.metadata().configuration["delta.deletedFileRetentionDuration"] != "interval 7200 seconds"
+    for _ in range(12):
+        replica.age(600 / HOUR_S)
+        assert Upkeep().after(replica.place, "query", replica.write(size=200_000)) is None
+    assert retention.kept_seconds(replica.table.metadata().configuration) >= 300, "it is longer when less is written"
+
+
+def test_small_tables_keep_versions_for_two_hours(replica: Replica) -> None:
+    for _ in range(20):
+        replica.age(20 / HOUR_S)
+        assert Upkeep().after(replica.place, "query", replica.write()) is None
+    assert len(replica.files()) == 20
+
+
+def test_large_tables_keep_versions_for_as_long_as_a_query_of_them_takes() -> None:
+    large = retention.Space(10_000_000_000, {f"old{number}": 9_000_000_000 for number in range(9)})
+    assert large.is_over()
+    assert large.shorter(2560) == 1280
+    assert large.shorter(1280) is None
+    assert retention.Space(1000, {"old": 70_000}).is_over()
+    assert not retention.Space(1000, {"old": 60_000}).is_over()
+
+
 def test_what_a_killed_writer_left_is_removed(replica: Replica) -> None:
     replica.write()
     replica.age(3)
@@ -144,11 +176,11 @@ def test_a_process_thought_dead_repeats_no_older_record(replica: Replica, monkey
     old = replica.place.open()
     assert old is not None
 
-    def meanwhile(target: DeltaTable) -> int:
+    def meanwhile(target: DeltaTable) -> dict[str, int]:
         replica.write("append")
-        return 99
+        return {str(number): 1 for number in range(99)}
 
-    monkeypatch.setattr(upkeep, "_small_files", meanwhile)
+    monkeypatch.setattr(upkeep, "_files", meanwhile)
     UPKEEP._after(old, "query", 0)
     assert replica.table.history(1)[0]["operation"] == "OPTIMIZE"
     assert replica.place_in_log == Place(3, 1)

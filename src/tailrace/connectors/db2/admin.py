@@ -6,14 +6,16 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from tailrace.connectors.change_tables.admin import ChangeTableAdmin
+from tailrace.connectors.db2 import checks
 from tailrace.connectors.db2.catalog import Catalog
-from tailrace.connectors.db2.client import FAILURES, Connection
-from tailrace.connectors.db2.config import COMMIT, LUW
+from tailrace.connectors.db2.client import Connection
+from tailrace.connectors.db2.config import LUW
 from tailrace.connectors.db2.connector import Db2Connector
+from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.log.end import captured_time, control, intervals, log_end, server_time
 from tailrace.connectors.db2.registering import control_tables, grants, registration, reinit, reinit_statement
 from tailrace.connectors.db2.snapshot import DIALECT
-from tailrace.connectors.db2.statements import qualified, text
+from tailrace.connectors.db2.statements import control_schema, folded, qualified, text
 from tailrace.connectors.db2.statements import table as table_name
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Detail, SourceState, TableOverview
@@ -21,7 +23,7 @@ from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
 _ACTIVE = "A"
-_CONTROLS = ("IBMSNAP_REGISTER", "IBMSNAP_UOW", "IBMSNAP_CAPPARMS")
+_CONTROLS = ("IBMSNAP_REGISTER", "IBMSNAP_UOW", "IBMSNAP_CAPPARMS", "IBMSNAP_PRUNE_SET")
 # A capture program that has read nothing for so many of its intervals has stopped.
 _LATE = 3
 _PAIRS = """
@@ -38,20 +40,31 @@ class Db2Admin(ChangeTableAdmin):
 
     def findings(self, connection: Connection) -> Iterator[Finding]:
         """See ChangeTableAdmin.findings."""
-        yield Finding("server", True, f"{connection.product()} at {self.config.text('database.hostname')}")
-        schema = self.config.text("cdc.control.schema")
+        name, version = connection.product()
+        yield Finding("server", True, f"{name} {version} at {self.config.text('database.hostname')}")
+        yield from checks.platform(name, self.config)
+        schema = control_schema(self.config)
         if not _is_readable(connection, qualified(schema, "IBMSNAP_REGISTER")):
             remedy = f"set cdc.control.schema, or GRANT SELECT ON {schema}.IBMSNAP_REGISTER TO the user"
             yield Finding("capture", False, f"the control tables in {schema} are missing or cannot be read", remedy)
             return
         yield self._program(connection)
-        units = qualified(schema, "IBMSNAP_UOW")
-        if self.config.text("source.timestamp.mode") == COMMIT and not _is_readable(connection, units):
-            remedy = f"GRANT SELECT ON {schema}.IBMSNAP_UOW TO the user, or set source.timestamp.mode to processing"
-            yield Finding(
-                "capture", False, f"{schema}.IBMSNAP_UOW, which has the times of commits, is unreadable", remedy
-            )
+        if not _is_readable(connection, qualified(schema, "IBMSNAP_UOW")):
+            what = f"{schema}.IBMSNAP_UOW is unreadable: it has the times of commits, and tells what was pruned"
+            yield Finding("capture", False, what, f"GRANT SELECT ON {schema}.IBMSNAP_UOW TO the user")
+            return
+        yield from checks.apply(connection, self.config)
         yield from self._tables(connection)
+        yield from self._columns(connection)
+
+    def _columns(self, connection: Connection) -> Iterator[Finding]:
+        """What the log, or the server's rules, keep of the captured tables from the events."""
+        catalog = Catalog(connection, self.config)
+        captured, newest, numbers = catalog.captured(), catalog.newest(), catalog.tables()
+        yield from checks.controlled(connection, captured)
+        for table in captured:
+            if table in newest:
+                yield from checks.columns(catalog, newest[table], catalog.described(table, numbers[table]))
 
     def _program(self, connection: Connection) -> Finding:
         """Whether what fills the change tables runs."""
@@ -85,7 +98,8 @@ class Db2Admin(ChangeTableAdmin):
                     f"UPDATE {control(self.config)}.IBMSNAP_REGISTER SET STATE = 'A' WHERE SOURCE_OWNER = "
                     f"{text(table.schema)} AND SOURCE_TABLE = {text(table.table)}; {reinit(self.config)}"
                 )
-                yield Finding("tables", False, f"the registration of {table} is not active", remedy)
+                what = f"the registration of {table} is not active (STATE {states[place]}): its changes are lost"
+                yield Finding("tables", False, what, remedy)
             elif table not in newest or not _is_readable(connection, newest[table].changes):
                 what = f"the change table of {table} is missing or cannot be read"
                 yield Finding("tables", False, what, "GRANT SELECT ON the change table TO the user")
@@ -135,19 +149,22 @@ class Db2Admin(ChangeTableAdmin):
 
     def preparation(self, tables: Sequence[TableId]) -> list[str]:
         """See Admin.preparation: what the connection shows to be missing."""
-        config, schema = self.config, self.config.text("cdc.control.schema")
+        config, schema = self.config, control_schema(self.config)
         controls = [qualified(schema, each) for each in _CONTROLS]
 
         def missing(connection: Connection) -> list[str]:
             hidden = [each for each in controls if not _is_readable(connection, each)]
             is_set_up = controls[0] not in hidden
-            there = Catalog(connection, config).newest() if is_set_up else {}
+            catalog = Catalog(connection, config)
+            there = catalog.newest() if is_set_up else {}
             new = [table for table in tables if table not in there]
-            changes = [qualified(config.text("cdc.change.tables.schema"), f"CDC_{t.schema}_{t.table}") for t in new]
+            changes = [
+                qualified(folded(config.text("cdc.change.tables.schema")), f"CDC_{t.schema}_{t.table}") for t in new
+            ]
             sources = [each for each in map(table_name, tables) if not _is_readable(connection, each)]
             return [
                 *([] if is_set_up else control_tables(config)),
-                *(f"{statement};" for table in new for statement in registration(config, table)),
+                *(f"{statement};" for table in new for statement in _registering(catalog, table)),
                 *(f"{statement};" for statement in grants(config, [*hidden, *changes, *sources])),
                 *([reinit(config)] if new else []),
             ]
@@ -160,10 +177,11 @@ class Db2Admin(ChangeTableAdmin):
         config = self.config
 
         def registered(connection: Connection) -> list[str]:
-            there = Catalog(connection, config).newest()
+            catalog = Catalog(connection, config)
+            there = catalog.newest()
             new = [table for table in tables if table not in there]
             for table in new:
-                connection.run(*registration(config, table))
+                connection.run(*_registering(catalog, table))
             if new:
                 try:
                     connection.rows(reinit_statement(config))
@@ -178,6 +196,10 @@ class Db2Admin(ChangeTableAdmin):
     def extended(self) -> str:
         """See Admin.extended."""
         return "the registrations for capture"
+
+
+def _registering(catalog: Catalog, table: TableId) -> list[str]:
+    return registration(catalog.config, table, catalog.described(table, 0).columns)
 
 
 def _is_readable(connection: Connection, table: str) -> bool:

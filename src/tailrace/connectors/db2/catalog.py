@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +14,7 @@ from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import Columns
 from tailrace.connectors.db2.config import ZOS
 from tailrace.connectors.db2.defaults import parse_default
-from tailrace.connectors.db2.statements import qualified, text
+from tailrace.connectors.db2.statements import control_schema, folded, name, qualified, text
 from tailrace.connectors.db2.types.values import Db2Type, source_type, value_type
 from tailrace.model.table import TableId
 from tailrace.model.table_id import SCHEMA_TABLE
@@ -33,7 +34,7 @@ FROM SYSCAT.COLUMNS c WHERE c.TABSCHEMA = {schema} AND c.TABNAME = {table} ORDER
 """
 _COLUMNS_ZOS = """
 SELECT c.NAME, c.COLTYPE, c.LENGTH, c.SCALE, CASE c.FOREIGNKEY WHEN 'B' THEN 0 ELSE 1208 END, c.NULLS,
-  CASE WHEN c.DEFAULT IN ('I', 'J') THEN 'Y' ELSE 'N' END, CASE WHEN c.DEFAULT IN ('A', 'I') THEN 'A' ELSE '' END,
+  CASE WHEN c."DEFAULT" IN ('I', 'J') THEN 'Y' ELSE 'N' END, CASE WHEN c."DEFAULT" IN ('A', 'I') THEN 'A' ELSE '' END,
   c.DEFAULTVALUE
 FROM SYSIBM.SYSCOLUMNS c WHERE c.TBCREATOR = {schema} AND c.TBNAME = {table} ORDER BY c.COLNO
 """
@@ -50,6 +51,9 @@ JOIN SYSIBM.SYSKEYS k ON k.IXCREATOR = i.CREATOR AND k.IXNAME = i.NAME
 WHERE i.TBCREATOR = {schema} AND i.TBNAME = {table} AND i.UNIQUERULE IN ('P', 'U')
 ORDER BY CASE i.UNIQUERULE WHEN 'P' THEN 0 ELSE 1 END, i.NAME, k.COLSEQ
 """
+# By the statistics of RUNSTATS: rows, -1 without them, and bytes of a row.
+_SIZE = "SELECT CARD, AVGROWSIZE FROM SYSCAT.TABLES WHERE TABSCHEMA = {schema} AND TABNAME = {table}"
+_SIZE_ZOS = "SELECT CARDF, AVGROWLEN FROM SYSIBM.SYSTABLES WHERE CREATOR = {schema} AND NAME = {table} AND TYPE = 'T'"
 _REGISTERED = """
 SELECT r.SOURCE_OWNER, r.SOURCE_TABLE, r.CD_OWNER, r.CD_TABLE, r.STATE
 FROM {control}.IBMSNAP_REGISTER r WHERE r.SOURCE_OWNER <> '' AND r.CD_TABLE IS NOT NULL
@@ -121,8 +125,8 @@ class Catalog(dialect.Catalog):
 
     def registered(self) -> list[tuple[Any, ...]]:
         """The rows of IBMSNAP_REGISTER: source schema and table, change table's schema and name, state."""
-        rows = self.connection.rows(_REGISTERED.format(control=self.config.text("cdc.control.schema")))
-        schema = self.config.text("cdc.change.tables.schema")
+        rows = self.connection.rows(_REGISTERED.format(control=name(control_schema(self.config))))
+        schema = folded(self.config.text("cdc.change.tables.schema"))
         return [(owner, table, cd_owner or schema, cd_table, state) for owner, table, cd_owner, cd_table, state in rows]
 
     def described(self, table: TableId, number: int) -> Described:
@@ -130,14 +134,38 @@ class Catalog(dialect.Catalog):
         return Described(table, self._columns(table.schema, table.table), self.key(table))
 
     def at(self, instance: Instance) -> Described:
-        """See Catalog.at: columns are found by their names, whatever their order is."""
-        schema = next(each.schema for each, (number, _) in self._tables.items() if number == instance.number)
-        own = [each for each in self._columns(schema, instance.name) if not each.name.startswith(_SYSTEM)]
+        """See Catalog.at: columns are found by their names, whatever their order is.
+
+        Without a key nothing finds the rows whose large objects have changed, so these columns are left out.
+        """
+        own = self._captured(instance)
         source = {each.name: each for each in self._columns(instance.table.schema, instance.table.table)}
         # A change table may have old images, too, whose columns the source table does not have.
-        columns = tuple(source[each.name] for each in own if each.name in source) if source else tuple(own)
+        columns = tuple(source[each.name] for each in own if each.name in source) if source else own
         key = self.key(instance.table, only_primary=self.config.flag("compat.faults"))
-        return Described(instance.table, columns, key if set(key) <= {each.name for each in columns} else ())
+        if not set(key) <= {each.name for each in columns}:
+            key = ()
+        if not key:
+            left_out = self._indicated(own, source)
+            columns = tuple(each for each in columns if each.name not in left_out)
+        return Described(instance.table, columns, key)
+
+    def indicated(self, instance: Instance) -> set[str]:
+        """The large objects of which a change table has an indicator, and no values."""
+        source = {each.name: each for each in self._columns(instance.table.schema, instance.table.table)}
+        return self._indicated(self._captured(instance), source)
+
+    def _indicated(self, own: Iterable[SourceColumn], source: Mapping[str, SourceColumn]) -> set[str]:
+        return {
+            each.name
+            for each in own
+            if each.name in source and source[each.name].type.is_large and not each.type.is_large
+        }
+
+    def _captured(self, instance: Instance) -> tuple[SourceColumn, ...]:
+        """The columns of a change table that are no columns of its own."""
+        schema = next(each.schema for each, (number, _) in self._tables.items() if number == instance.number)
+        return tuple(each for each in self._columns(schema, instance.name) if not each.name.startswith(_SYSTEM))
 
     def info(self, column: SourceColumn) -> ColumnInfo:
         """See Catalog.info."""
@@ -171,6 +199,13 @@ class Catalog(dialect.Catalog):
             if rule in rules:
                 found.setdefault((schema, index), []).append(column)
         return [tuple(columns) for columns in found.values()]
+
+
+def statistics(connection: Connection, table: TableId, *, is_zos: bool) -> tuple[int, int]:
+    """About the rows of a table and the bytes of one, -1 where they are not known; zeros for a table that is gone."""
+    query = (_SIZE_ZOS if is_zos else _SIZE).format(schema=text(table.schema), table=text(table.table))
+    found = connection.rows(query)
+    return (int(found[0][0]), int(found[0][1])) if found else (0, 0)
 
 
 def _column(row: tuple[Any, ...]) -> SourceColumn:

@@ -1,35 +1,26 @@
-"""Opens connections to Db2, runs statements with retries, and translates the server's errors."""
+"""Opens connections to Db2 over IBM's CLI library, and runs statements."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
-
-import ibm_db
+from ctypes import c_void_p
+from typing import Any
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables import dialect
 from tailrace.connectors.change_tables.dialect import Block, Row
-from tailrace.connectors.change_tables.images import block
 from tailrace.connectors.change_tables.server import ReconnectingServer
 from tailrace.connectors.db2 import encryption
-from tailrace.connectors.retry import driver_error_of
-from tailrace.connectors.snapshot_ports import Failures
+from tailrace.connectors.db2.cli import columns as results
+from tailrace.connectors.db2.cli import library as cli
+from tailrace.connectors.db2.cli.columns import Description
+from tailrace.connectors.db2.cli.library import Db2Error
+from tailrace.connectors.db2.config import ZOS
+from tailrace.connectors.db2.failures import FAILURES
 from tailrace.errors import SourceError
 
-T = TypeVar("T")
-
-_CODE = re.compile(r"SQLSTATE=(\w{5})?.*?SQLCODE=(-?\d+)", re.DOTALL)
-_PREFIX = re.compile(r"^(\[[^\]]*\]\s*)+")
-_NO_MECHANISM = 'reason "17"'
-LOGIN_FAILED, NO_DATABASE = -30082, (-30061, -1013, -1031)
-# Lock time-out and deadlock: by Db2's codes, and by the state alone.
-_LOCKED_CODES, _LOCKED_STATES = (-911, -913, -904), ("40001", "57033")
-# The connection is cut or not made, or the server is starting or stopping.
-_LOST_CODES = (-30081, -30080, -1224, -1229, -4499, -1042, -1776, -1035, -20157, -99999)
-_NO_OBJECT, _NO_RIGHT = "42704", "42501"
 # javax.net settings of the reference engine's driver, in the words of this one.
 _SECURITY = {
     "3": "AUTHENTICATION=SERVER",
@@ -39,43 +30,25 @@ _SECURITY = {
     "11": "AUTHENTICATION=KERBEROS",
     "13": "AUTHENTICATION=DATA_ENCRYPT",
 }
-
-
-class Db2Error(Exception):
-    """What the driver says, which raises plain exceptions: `state` and `code` are those of SQL, 0 for no code."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        found = _CODE.search(text)
-        self.state, self.code = (found[1] or "", int(found[2])) if found else ("", 0)
-
-
-@contextmanager
-def _driver_errors() -> Iterator[None]:
-    try:
-        yield
-    except Db2Error:
-        raise
-    except Exception as error:
-        # The driver has no class of its own.
-        if type(error) is not Exception:
-            raise
-        raise Db2Error(str(error)) from error
+# The library's numbers of isolation levels.
+_LEVELS = {"UR": 1, "CS": 2, "RS": 4}
+# Rows of a fetch where all are wanted at once.
+_FETCHED = 1000
+LARGEST = 128 << 20
+"""Bytes of the largest value that is read: reading it takes several times as much memory."""
 
 
 class Connection(dialect.Connection):
     """Implements Connection. Each statement is committed, unless a transaction was begun."""
 
-    def __init__(self, driver: Any, timeout: int) -> None:
-        self._driver, self._timeout = driver, timeout
+    def __init__(self, connection: c_void_p, timeout: int, *, is_zos: bool = False) -> None:
+        self._connection, self._timeout, self.is_zos = connection, timeout, is_zos
         # A statement that outlives its connection breaks one of the next connection: they are freed before.
-        self._open: list[Any] = []
+        self._open: dict[int, c_void_p] = {}
 
     def rows(self, statement: str) -> list[Row]:
         """See Connection.rows."""
-        with self._executed(statement) as done:
-            found: list[Row] = ibm_db.fetchall(done) if ibm_db.num_fields(done) else []
-            return found
+        return [row for block in self.blocks(statement, _FETCHED) for row in results.as_rows(block)]
 
     def value(self, statement: str) -> Any:
         """See Connection.value."""
@@ -85,7 +58,7 @@ class Connection(dialect.Connection):
     def names(self, statement: str) -> list[str]:
         """See Connection.names."""
         with self._executed(statement) as done:
-            return [ibm_db.field_name(done, place) for place in range(ibm_db.num_fields(done))]
+            return [column.name for column in results.described(done)]
 
     def run(self, *statements: str) -> None:
         """See Connection.run."""
@@ -94,92 +67,93 @@ class Connection(dialect.Connection):
                 pass
 
     def blocks(self, statement: str, size: int) -> Iterator[Block]:
-        """See Connection.blocks."""
+        """See Connection.blocks. Raises SourceError for a value that is too large."""
         with self._executed(statement) as done:
-            while found := ibm_db.fetchmany(done, size):
-                yield block(found)
+            columns = results.described(done)
+            if columns:
+                yield from results.blocks(done, columns, size, self._largest(statement, columns))
+
+    def _largest(self, statement: str, columns: Sequence[Description]) -> list[int]:
+        """The bytes that values of each large column take at most. Raises SourceError where they are too large."""
+        query = results.longest(statement, columns)
+        found = iter(self.rows(query)[0] if query else ())
+        lengths = [int(next(found) or 0) if column.is_large else 0 for column in columns]
+        for column, length in zip(columns, lengths, strict=True):
+            if length > LARGEST:
+                raise SourceError(
+                    f"a value has a length of {length:,}, and {LARGEST:,} bytes is the largest that is read",
+                    where=f"column {column.name}",
+                    remedy="leave the column out by column.exclude.list",
+                )
+        return [results.room(column, length) for column, length in zip(columns, lengths, strict=True)]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Statements that end together, by a rollback."""
-        with _driver_errors():
-            ibm_db.autocommit(self._driver, ibm_db.SQL_AUTOCOMMIT_OFF)
+        self._commit_each(False)
         try:
             yield
         finally:
             # Of a connection that is cut the server ends the transaction itself.
-            with suppress(Db2Error), _driver_errors():
-                ibm_db.rollback(self._driver)
-                ibm_db.autocommit(self._driver, ibm_db.SQL_AUTOCOMMIT_ON)
+            with suppress(Db2Error):
+                cli.roll_back(self._connection)
+                self._commit_each(True)
+
+    def isolate(self, level: str) -> None:
+        """Read at an isolation level of Db2 from now on. Db2 for z/OS has it by the driver's packages alone."""
+        if self.is_zos:
+            number = _LEVELS[level]
+            cli.call("SQLSetConnectAttr", cli.CONNECTION, self._connection, cli.ATTR_TXN_ISOLATION, number, 0)
+        else:
+            self.run(f"SET CURRENT ISOLATION = {level}")
+
+    def _commit_each(self, yes: bool) -> None:
+        cli.call("SQLSetConnectAttr", cli.CONNECTION, self._connection, cli.ATTR_AUTOCOMMIT, int(yes), 0)
 
     def prepare(self, statement: str) -> None:
         """Have the server parse a statement now, and not when it would be run."""
-        with _driver_errors():
-            ibm_db.free_stmt(ibm_db.prepare(self._driver, statement, {ibm_db.SQL_ATTR_DEFERRED_PREPARE: 0}))
+        with self._statement() as made:
+            cli.prepared(made, statement)
 
-    def product(self) -> str:
+    def product(self) -> tuple[str, str]:
         """Name and version of the server."""
-        with _driver_errors():
-            server = ibm_db.server_info(self._driver)
-        return f"{server.DBMS_NAME} {server.DBMS_VER}"
+        name, version = (cli.info(self._connection, each).decode() for each in (cli.DBMS_NAME, cli.DBMS_VERSION))
+        return name, version
+
+    def code_page(self) -> int:
+        """The code page of the texts that the library gives."""
+        return int.from_bytes(cli.info(self._connection, cli.APPLICATION_CODEPAGE)[:4], sys.byteorder)
 
     def close(self) -> None:
         """See Connection.close."""
-        with suppress(Db2Error), _driver_errors():
-            for done in self._open:
-                ibm_db.free_stmt(done)
-            self._open.clear()
-            ibm_db.close(self._driver)
+        for made in list(self._open.values()):
+            self._free(made)
+        if self._connection:
+            cli.close_connection(self._connection)
+            self._connection = c_void_p()
 
     @contextmanager
-    def _executed(self, statement: str) -> Iterator[Any]:
-        with _driver_errors():
-            options = {ibm_db.SQL_ATTR_QUERY_TIMEOUT: self._timeout} if self._timeout else {}
-            done = ibm_db.exec_immediate(self._driver, statement, options)
-            self._open.append(done)
-            try:
-                yield done
-            finally:
-                if done in self._open:
-                    self._open.remove(done)
-                    ibm_db.free_stmt(done)
-
-
-class Db2Failures(Failures):
-    """Implements Failures."""
-
-    driver_error: type[Exception] = Db2Error
-
-    def is_transient(self, error: BaseException) -> bool:
-        """See Failures.is_transient."""
-        found = driver_error_of(error)
-        return self.is_lost(error) or (isinstance(found, Db2Error) and _is_locked(found))
-
-    def is_lost(self, error: BaseException) -> bool:
-        """See Failures.is_lost."""
-        found = driver_error_of(error)
-        if not isinstance(found, Db2Error) or found.code in (LOGIN_FAILED, *NO_DATABASE):
-            return False
-        return found.code in _LOST_CODES or found.state.startswith("08") or "Connection is not active" in str(found)
-
-    def is_passing(self, error: BaseException) -> bool:
-        """See Failures.is_passing."""
-        return self.is_transient(error)
-
-    def line(self, error: BaseException) -> str:
-        """See Failures.line: the server's own words."""
-        return _PREFIX.sub("", str(driver_error_of(error)).partition("\n")[0]).strip()
+    def _executed(self, statement: str) -> Iterator[c_void_p]:
+        with self._statement() as made:
+            if self._timeout:
+                cli.call("SQLSetStmtAttr", cli.STATEMENT, made, cli.ATTR_QUERY_TIMEOUT, self._timeout, 0)
+            cli.executed(made, statement)
+            yield made
 
     @contextmanager
-    def translated(self, doing: str) -> Iterator[None]:
-        """See Failures.translated."""
+    def _statement(self) -> Iterator[c_void_p]:
+        if not self._connection:
+            raise Db2Error("Connection is not active", "08003")
+        made = cli.handle(cli.STATEMENT, self._connection)
+        self._open[made.value or 0] = made
         try:
-            yield
-        except Db2Error as error:
-            raise _sentence(error, doing, self.line(error)) from error
+            yield made
+        finally:
+            self._free(made)
 
-
-FAILURES = Db2Failures()
+    def _free(self, made: c_void_p) -> None:
+        if self._open.pop(made.value or 0, None) is not None:
+            cli.library().SQLFreeHandle(cli.STATEMENT, made)
 
 
 def connect(config: Config, application: str = "tailrace") -> Connection:
@@ -205,8 +179,6 @@ def _connected(config: Config, application: str) -> Connection:
         "UID": config.optional("database.user") or "",
         "PWD": config.optional("database.password") or "",
         "CONNECTTIMEOUT": str(config.number("driver.loginTimeout")),
-        # LOBs come with their rows; locators cost a round trip each.
-        "LONGDATACOMPAT": "1",
         "PROGRAMNAME": application[:80],
     }
     settings = [f"{name}={_quoted(value)}" for name, value in parts.items()]
@@ -219,8 +191,16 @@ def _connected(config: Config, application: str) -> Connection:
     if certificate:
         settings.append(f"SSLSERVERCERTIFICATE={_quoted(certificate)}")
     timeout = config.number("database.query.timeout.ms")
-    with _driver_errors():
-        return Connection(ibm_db.connect(";".join(settings) + ";", "", ""), -(-timeout // 1000))
+    is_zos = config.text("db2.platform") == ZOS
+    made = Connection(cli.open_connection(";".join(settings) + ";"), -(-timeout // 1000), is_zos=is_zos)
+    page = made.code_page()
+    if page != cli.UTF8:
+        made.close()
+        raise SourceError(
+            f"IBM's CLI library gives texts in code page {page}",
+            remedy=f"set the environment variable DB2CODEPAGE={cli.UTF8} before the program starts",
+        )
+    return made
 
 
 def _quoted(value: str) -> str:
@@ -233,28 +213,3 @@ class Server(ReconnectingServer[Connection]):
 
     def __init__(self, config: Config, application: str = "tailrace planner") -> None:
         super().__init__(config, FAILURES, lambda: connect(config, application))
-
-
-def _is_locked(error: Db2Error) -> bool:
-    return error.code in _LOCKED_CODES or error.state in _LOCKED_STATES
-
-
-def _sentence(error: Db2Error, doing: str, line: str) -> SourceError:
-    if error.code == LOGIN_FAILED and _NO_MECHANISM in line:
-        remedy = "set driver.securityMechanism: 3 sends the password as it is, 9 encrypts it"
-        return SourceError(f"the server does not know this way of logging in: {line}", remedy=remedy)
-    if error.code == LOGIN_FAILED:
-        remedy = "set database.user and database.password to those of a user of the server"
-        return SourceError(f"the server refuses the login: {line}", remedy=remedy)
-    if error.code in NO_DATABASE:
-        return SourceError(f"{doing}: {line}", where="database.dbname", remedy="correct the name of the database")
-    if FAILURES.is_lost(error):
-        remedy = "check database.hostname and database.port, that the server runs, and the firewall"
-        return SourceError(f"{doing}: the server cannot be reached: {line}", remedy=remedy)
-    if error.state == _NO_OBJECT and "IBMSNAP" in str(error).upper():
-        remedy = "set cdc.control.schema, or set capture up: docs/connectors/db2.md says how"
-        return SourceError(f"{doing}: there are no control tables of SQL Replication: {line}", remedy=remedy)
-    if error.state == _NO_RIGHT or error.code in (-551, -552):
-        remedy = "grant the privilege; docs/connectors/db2.md lists what a pipeline's user needs"
-        return SourceError(f"{doing}: the user lacks the privilege: {line}", remedy=remedy)
-    return SourceError(f"{doing}: {line}")

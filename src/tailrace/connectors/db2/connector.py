@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.connector import ChangeTableConnector
+from tailrace.config.filters import TableFilter
+from tailrace.connectors.change_tables.connector import INSTANCES, ChangeTableConnector
 from tailrace.connectors.change_tables.connector import LogEnd as CapturedEnd
+from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.ranges import LogRange
 from tailrace.connectors.change_tables.takeover import after
-from tailrace.connectors.db2.log.end import end_of_span, is_pruned, server_time
+from tailrace.connectors.db2.catalog import Catalog
+from tailrace.connectors.db2.client import Connection
+from tailrace.connectors.db2.log.end import end_of_span, server_time
+from tailrace.connectors.db2.log.pruning import LONGER, Unit, Witness, is_emptied_behind, newest_unit, pruned
+from tailrace.connectors.db2.log.registrations import Name, Registration, left_out, registrations, resumed, stopped
 from tailrace.connectors.db2.record_format import source_block
 from tailrace.connectors.db2.snapshot import DIALECT
-from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS, Gap
-from tailrace.errors import OffsetError
 from tailrace.model.source import SourceBlock
+from tailrace.model.table_id import SCHEMA_TABLE, TableId
+
+log = logging.getLogger(__name__)
 
 # In the `log` of an offset: the server's time when its log was read up to there.
 READ = "read"
+# And the last unit of work up to there, as Unit.to_json has it.
+UNIT = "unit"
+# And the tables that were not captured there, see registrations.stopped.
+STOPPED = "stopped"
 # How often the server is queried for it, in seconds: RETENTION_LIMIT is given in minutes.
 _ASKED_S = 30.0
-_LONG_AGO = "0001-01-01T00:00:00"
 
 
 class Db2Connector(ChangeTableConnector):
@@ -33,11 +46,15 @@ class Db2Connector(ChangeTableConnector):
 
     dialect = DIALECT
     instance = "registration for capture"
-    longer = "raise RETENTION_LIMIT in IBMSNAP_CAPPARMS"
+    longer = LONGER
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
         self._time: tuple[float, str] | None = None
+        self._states: Mapping[Name, Registration] | None = None
+        self._told: list[str] = []
+        # Where the log ended before it was queried last.
+        self._end_before: Reading | None = None
 
     @property
     def source(self) -> SourceBlock:  # type: ignore[override]  # it depends on compat.version
@@ -49,6 +66,24 @@ class Db2Connector(ChangeTableConnector):
         """See Connector.identity: the database's name as the server has it."""
         server = self._server.ask(lambda connection: connection.value("SELECT CURRENT SERVER FROM SYSIBM.SYSDUMMY1"))
         return str(server).strip()
+
+    def _instances(self, connection: Any, end: Reading) -> tuple[Instance, ...]:
+        self._states = registrations(connection, self.config)
+        return super()._instances(connection, end)
+
+    def warnings(self, connection: Connection, config: Config) -> Sequence[str]:
+        """See ChangeTableConnector.warnings."""
+        captured = {(each.schema, each.table): each for each in Catalog(connection, config).captured()}
+        found = [
+            f"{captured[name]}: {each.why}, so its changes are not captured"
+            for name, each in sorted(registrations(connection, config).items())
+            if name in captured and not each.is_active
+        ]
+        for sentence in found:
+            if sentence not in self._told:
+                log.warning(sentence)
+        self._told = found
+        return found
 
     def within(self, start: Reading, end: Reading, limit: int) -> Reading:
         """See Connector.within: by the times of commits, if the configuration says so."""
@@ -63,15 +98,28 @@ class Db2Connector(ChangeTableConnector):
     def first(self, end: CapturedEnd, *, reads_tables: bool) -> tuple[Reading | None, Mapping[str, Any]]:
         """See Connector.first."""
         position, log = super().first(end, reads_tables=reads_tables)
-        return position, {**log, READ: self._now()}
+        return position, {**log, READ: self._now(), **self._unit({}, end.position), **self._stopped((), end.position)}
+
+    def _stopped(self, before: Sequence[list[str]], to: Reading) -> Mapping[str, Any]:
+        """The entry STOPPED at a position, empty if all registrations are active."""
+        found = stopped(before, self._states or {}, to.lsn(self.config.text("database.dbname")))
+        return {STOPPED: found} if found else {}
+
+    def _unit(self, log: Mapping[str, Any], to: Reading) -> Mapping[str, Any]:
+        """The entry UNIT at a position; the earlier one where no unit of work is left."""
+        lsn = to.lsn(self.config.text("database.dbname"))
+        found = self._server.ask(lambda connection: newest_unit(connection, self.config, lsn)) if lsn else None
+        if found is not None:
+            return {UNIT: found.to_json()}
+        return {UNIT: log[UNIT]} if UNIT in log else {}
 
     def taken_over(self, end: CapturedEnd) -> tuple[None, Mapping[str, Any]] | None:
         """See Connector.taken_over. Nobody knows when Debezium read the log, so what is pruned is looked at."""
         taken = super().taken_over(end)
         if taken is not None:
             lsn = after(self.parse(taken[1][BEGINS]).lsn(self.config.text("database.dbname")))
-            if self._server.ask(lambda connection: is_pruned(connection, self.config, lsn, _LONG_AGO)):
-                raise _pruned(lsn, self.longer)
+            if self._server.ask(lambda connection: is_emptied_behind(connection, self.config, lsn)):
+                raise pruned(lsn).cause
         return taken
 
     def advanced(
@@ -79,7 +127,39 @@ class Db2Connector(ChangeTableConnector):
     ) -> Mapping[str, Any]:
         """See Connector.advanced."""
         log = super().advanced(config, here, start, to, end)
-        return log if end is None else {**log, READ: self._now()}
+        if end is None:
+            return log
+        unit = {UNIT: here.log[UNIT]} if to == start and UNIT in here.log else self._unit(here.log, to)
+        return {**log, READ: self._now(), **unit, **self._stopped(here.log.get(STOPPED, ()), to)}
+
+    def ranges(
+        self, config: Config, start: Reached, begin: Reading, end: Reached, *, is_whole: bool
+    ) -> Sequence[LogRange]:
+        """See Connector.ranges."""
+        found = super().ranges(config, start, begin, end, is_whole=is_whole)
+        lacking = tuple(self._lacking(config, start, begin, end))
+        if not lacking:
+            return found
+        instances = {instance: rows for each in found for instance, rows in each.instances.items()}
+        return [replace(found[0], instances=instances, lacking=(*found[0].lacking, *lacking))]
+
+    def _lacking(self, config: Config, start: Reached, begin: Reading, end: Reached) -> Iterator[tuple[TableId, str]]:
+        """The tables whose changes were not captured for a while, and why."""
+        database, captures = self.config.text("database.dbname"), TableFilter.from_config(config).captures
+        lsn = begin.lsn(database)
+        again = dict(resumed(start.log.get(STOPPED, ()), end.log.get(STOPPED, ())))
+        if self.keeps_tables:
+            again.update((name, lsn) for name in self._incomplete(start, lsn))
+        for (schema, name), since in again.items():
+            table = TableId(database, schema, name, SCHEMA_TABLE)
+            if captures(table):
+                yield table, f"{table} was not captured for a while: its changes from LSN {since} on are incomplete"
+
+    def _incomplete(self, here: Reached, lsn: str) -> list[Name]:
+        """The tables that were captured before a position, and whose change tables lack changes behind it."""
+        known = here.log.get(INSTANCES, {}).get(self.config.text("database.dbname"), {})
+        names = [(schema, table) for _, schema, table, *_ in known.values()]
+        return [name for name in names if name in (self._states or {}) and (self._states or {})[name].lacks(lsn)]
 
     def _now(self) -> str:
         """The server's time, or one that is a little older: then pruning is looked for earlier than it has to be."""
@@ -88,30 +168,25 @@ class Db2Connector(ChangeTableConnector):
             self._time = time.monotonic(), now.isoformat(timespec="seconds")
         return self._time[1]
 
-    def _is_unpruned(self, here: Reached, at: Reading) -> bool:
-        """Whether nothing was captured behind a position, or this process has read up to there seconds ago."""
-        if self._end is not None and self._end.position == at:
-            return True
-        is_recent = self._time is not None and time.monotonic() - self._time[0] < _ASKED_S
-        return is_recent and self._time is not None and here.log.get(READ) == self._time[1]
-
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: Reading | None = None, is_routine: bool = False
     ) -> Gap | None:
         """See Connector.lost: change tables were created again, or pruning has passed the position."""
+        before = self._end_before
         lost = super().lost(here, end, position=position, is_routine=is_routine)
         at: Reading | None = self.needed(here, position)
-        if lost is not None or at is None or (is_routine and self._is_unpruned(here, at)):
+        if self._end is not None:
+            self._end_before = self._end.position
+        is_idle = is_routine and self._end is not None and self._end.position == at
+        if lost is not None or at is None or is_idle:
             return lost
         lsn = at.lsn(self.config.text("database.dbname"))
-        if self._server.ask(lambda connection: is_pruned(connection, self.config, lsn, here.log.get(READ))):
-            return Gap(_pruned(lsn, self.longer))
-        return None
-
-
-def _pruned(lsn: str, longer: str) -> OffsetError:
-    return OffsetError(
-        f"pruning has removed changes that were not read, from LSN {lsn} on",
-        where="IBMSNAP_UOW",
-        remedy=f"{NEW_SNAPSHOT}. To keep changes longer: {longer}",
-    )
+        if not is_routine or self._states is None:
+            self._states = self._server.ask(lambda connection: registrations(connection, self.config))
+        incomplete = [] if self.keeps_tables else self._incomplete(here, lsn)
+        if incomplete:
+            return left_out(incomplete[0], lsn)
+        unit = here.log.get(UNIT)
+        was_behind = not is_routine or before is None or at < before
+        witness = Witness(lsn, here.log.get(READ), None if unit is None else Unit(*unit), was_behind)
+        return self._server.ask(lambda connection: witness.gap(connection, self.config))

@@ -13,6 +13,7 @@ from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
 if TYPE_CHECKING:
     from tailrace.connectors.db2.admin import Db2Admin
     from tailrace.connectors.db2.connector import Db2Connector
+    from tailrace.connectors.db2.verify import Db2Bench
     from tailrace.model.source import SourceBlock
 
 
@@ -51,6 +52,12 @@ class Db2Package(ConnectorPackage):
         from tailrace.connectors.db2.url import new_source
 
         return new_source(url)
+
+    def bench(self, config: Config, schema: str) -> Db2Bench:
+        """See ConnectorPackage.bench."""
+        from tailrace.connectors.db2.verify import Db2Bench
+
+        return Db2Bench(config, schema)
 
     def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str | list[str]]:
         """See ConnectorPackage.capturing."""

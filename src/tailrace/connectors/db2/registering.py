@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailrace.config import Config
-from tailrace.connectors.db2.statements import name, qualified, text
+from tailrace.connectors.change_tables.dialect import SourceColumn
+from tailrace.connectors.db2.statements import control_schema, folded, name, qualified, text
 from tailrace.connectors.db2.statements import table as table_name
 from tailrace.model.table import TableId
 
 _CHANGES = """
 CREATE TABLE {changes} AS (SELECT CAST(X'' AS VARCHAR(16) FOR BIT DATA) AS IBMSNAP_COMMITSEQ,
-  CAST(X'' AS VARCHAR(16) FOR BIT DATA) AS IBMSNAP_INTENTSEQ, CAST('' AS CHAR(1)) AS IBMSNAP_OPERATION, t.*
+  CAST(X'' AS VARCHAR(16) FOR BIT DATA) AS IBMSNAP_INTENTSEQ, CAST('' AS CHAR(1)) AS IBMSNAP_OPERATION, {columns}
   FROM {source} AS t) WITH NO DATA
 """
 _REGISTER = """
@@ -28,7 +29,7 @@ INSERT INTO {control}.IBMSNAP_REGISTER (SOURCE_OWNER, SOURCE_TABLE, SOURCE_VIEW_
 
 def control_tables(config: Config) -> list[str]:
     """Commands that create the control tables and start the capture program; the database must log to an archive."""
-    database, schema = config.text("database.dbname"), config.text("cdc.control.schema")
+    database, schema = config.text("database.dbname"), control_schema(config)
     return [
         "asnclp  # then: ASNCLP SESSION SET TO SQL REPLICATION; SET RUN SCRIPT NOW STOP ON SQL ERROR ON;",
         f"#   SET SERVER CAPTURE TO DB {database}; SET CAPTURE SCHEMA SOURCE {schema};",
@@ -37,13 +38,22 @@ def control_tables(config: Config) -> list[str]:
     ]
 
 
-def registration(config: Config, table: TableId) -> list[str]:
-    """The statements that register a table: log its changes in full, its change table, its row in the register."""
-    schema, change_table = config.text("cdc.change.tables.schema"), f"CDC_{table.schema}_{table.table}"
+def registration(config: Config, table: TableId, columns: Sequence[SourceColumn]) -> list[str]:
+    """The statements that register a table: log its changes in full, its change table, its row in the register.
+
+    Of a large object the change table has an indicator that it has changed (IBM, "Large object data types"); it cannot
+    have XML. Columns that are IMPLICITLY HIDDEN are captured as well.
+    """
+    schema, change_table = folded(config.text("cdc.change.tables.schema")), f"CDC_{table.schema}_{table.table}"
     changes = qualified(schema, change_table)
-    columns = "IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ"
+    order = "IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ"
+    listed = [
+        f"CAST(NULL AS CHAR(1)) AS {name(each.name)}" if each.type.is_large else f"t.{name(each.name)}"
+        for each in columns
+        if each.type.name != "XML"
+    ]
     values = {
-        "control": name(config.text("cdc.control.schema")),
+        "control": name(control_schema(config)),
         "owner": text(table.schema),
         "table": text(table.table),
         "cd_owner": text(schema),
@@ -51,8 +61,8 @@ def registration(config: Config, table: TableId) -> list[str]:
     }
     return [
         f"ALTER TABLE {table_name(table)} DATA CAPTURE CHANGES",
-        _CHANGES.strip().format(changes=changes, source=table_name(table)),
-        f"CREATE UNIQUE INDEX {qualified(schema, f'IX{change_table}')} ON {changes} ({columns})",
+        _CHANGES.strip().format(changes=changes, source=table_name(table), columns=", ".join(listed)),
+        f"CREATE UNIQUE INDEX {qualified(schema, f'IX{change_table}')} ON {changes} ({order})",
         _REGISTER.strip().format(**values),
     ]
 
@@ -65,7 +75,7 @@ def grants(config: Config, tables: Sequence[str]) -> list[str]:
 
 def reinit(config: Config) -> str:
     """The command that makes the capture program read its register again."""
-    database, schema = config.text("database.dbname"), config.text("cdc.control.schema")
+    database, schema = config.text("database.dbname"), control_schema(config)
     return f"asnccmd capture_server={database} capture_schema={schema} reinit"
 
 

@@ -12,9 +12,10 @@ from typing import Any
 from tailrace.config import Config
 from tailrace.connectors.change_tables.dialect import Dialect, Instance, LastChange
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.db2 import statements
-from tailrace.connectors.db2.catalog import Catalog
-from tailrace.connectors.db2.client import FAILURES, Connection, Server, connect
+from tailrace.connectors.db2 import failures, statements
+from tailrace.connectors.db2.catalog import Catalog, statistics
+from tailrace.connectors.db2.client import Connection, Server, connect
+from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.log.end import intervals, log_end, wait_for_capture
 from tailrace.connectors.db2.log.last import last_change
 from tailrace.connectors.db2.log.reader import RegisteredTable, change_table
@@ -27,7 +28,6 @@ _LEVELS = {"read_uncommitted": "UR", "read_committed": "CS", "repeatable_read": 
 _WHOLE = {"SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
 _EXACT, _FLOATS = (*_WHOLE, "DECIMAL", "NUMERIC", "DECFLOAT"), ("REAL", "DOUBLE", "FLOAT")
 _NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
-_SIZE = "SELECT CARD, AVGROWSIZE FROM SYSCAT.TABLES WHERE TABSCHEMA = {schema} AND TABNAME = {table}"
 _MOST_SECONDS = 32767  # of CURRENT LOCK TIMEOUT
 _ROW_BYTES = 100  # where the catalog has no statistics
 
@@ -44,6 +44,10 @@ class Db2Dialect(Dialect):
     nulls_first = False
     grammar = GRAMMAR
     lsn = "cdc_data.IBMSNAP_COMMITSEQ"
+
+    def is_missing(self, error: BaseException) -> bool:
+        """See Dialect.is_missing."""
+        return failures.is_missing(error)
 
     def connect(self, config: Config, application: str, database: str) -> Connection:
         """See Dialect.connect."""
@@ -86,8 +90,8 @@ class Db2Dialect(Dialect):
         return expression
 
     def key_text(self, column: str, kind: Db2Type) -> str:
-        """See Dialect.key_text."""
-        return column
+        """See Dialect.key_text: 24:00:00, and more digits of fraction than Python has, are kept by texts alone."""
+        return f"VARCHAR({column})" if kind.name in ("TIME", "TIMESTAMP") else column
 
     def texts(self, values: Sequence[Any]) -> tuple[str | None, ...]:
         """See Dialect.texts."""
@@ -117,9 +121,7 @@ class Db2Dialect(Dialect):
 
     def size_of(self, connection: Any, table: TableId, number: int) -> tuple[int, int]:
         """See Dialect.size_of: by the statistics of RUNSTATS, else rows are counted."""
-        query = _SIZE.format(schema=statements.text(table.schema), table=statements.text(table.table))
-        found = connection.rows(query)
-        rows, width = (int(each) for each in found[0]) if found else (0, 0)
+        rows, width = statistics(connection, table, is_zos=connection.is_zos)
         if rows < 0:
             rows = int(connection.value(f"SELECT {self.count} FROM {self.table(table)}"))
         return rows * (width if width > 0 else _ROW_BYTES), rows
@@ -133,7 +135,7 @@ class Db2Dialect(Dialect):
     def transaction(self, connection: Any, config: Config) -> Iterator[None]:
         """See Dialect.transaction."""
         with connection.transaction():
-            connection.run(f"SET CURRENT ISOLATION = {_LEVELS[config.text('snapshot.isolation.mode')]}")
+            connection.isolate(_LEVELS[config.text("snapshot.isolation.mode")])
             yield
 
     def locked(self, connection: Any, config: Config, table: TableId) -> str | None:
@@ -194,9 +196,16 @@ _READERS: dict[str, Callable[[str], object]] = {
     **dict.fromkeys(("DECIMAL", "NUMERIC", "DECFLOAT"), Decimal),
     **dict.fromkeys(_FLOATS, float),
     "DATE": date.fromisoformat,
-    "TIME": time.fromisoformat,
-    "TIMESTAMP": datetime.fromisoformat,
+    "TIME": lambda value: _matching(_CLOCK, value),
+    "TIMESTAMP": lambda value: _matching(rf"\d{{4}}-\d\d-\d\d[-T ]{_CLOCK}(\.\d{{1,12}})?", value),
 }
+_CLOCK = r"\d\d[.:]\d\d[.:]\d\d"
+
+
+def _matching(form: str, value: str) -> str:
+    if not re.fullmatch(form, value, re.ASCII):
+        raise ValueError(value)
+    return value
 
 
 def _is_of(kind: Db2Type, value: str) -> bool:

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
+from tailrace.config import Config
 from tailrace.model.table import TableId
+
+# What SQL takes without quotes, and folds to upper case.
+_ORDINARY = re.compile(r"[A-Za-z][A-Za-z0-9_$#@]*", re.ASCII)
+
+
+def folded(text: str) -> str:
+    """A name of a property as the catalog has it: as SQL reads it, so in upper case unless it has other characters.
+
+    The reference engine writes the schemas of the control tables and of the change tables without quotes.
+    """
+    return text.upper() if _ORDINARY.fullmatch(text) else text
+
+
+def control_schema(config: Config) -> str:
+    """The schema of the control tables."""
+    return folded(config.text("cdc.control.schema"))
 
 
 def name(text: str) -> str:

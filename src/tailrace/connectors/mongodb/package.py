@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tailrace.connectors.mongodb.admin import MongoAdmin
     from tailrace.connectors.mongodb.connector import MongoConnector
+    from tailrace.connectors.mongodb.verify import MongoBench
     from tailrace.model.source import SourceBlock
 
 
@@ -61,6 +62,12 @@ class MongoPackage(ConnectorPackage):
         from tailrace.connectors.mongodb.url import new_source
 
         return new_source(url)
+
+    def bench(self, config: Config, schema: str) -> MongoBench:
+        """See ConnectorPackage.bench."""
+        from tailrace.connectors.mongodb.verify import MongoBench
+
+        return MongoBench(config, schema)
 
     def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str | list[str]]:
         """See ConnectorPackage.capturing."""

@@ -14,6 +14,7 @@ from tailrace.connectors.postgres.position import source_block
 if TYPE_CHECKING:
     from tailrace.connectors.postgres.admin.admin import PostgresAdmin
     from tailrace.connectors.postgres.connector import PostgresConnector
+    from tailrace.connectors.postgres.verify import PostgresBench
     from tailrace.model.source import SourceBlock
 
 
@@ -54,6 +55,12 @@ class PostgresPackage(ConnectorPackage):
         from tailrace.connectors.postgres.admin.url import new_source
 
         return new_source(url)
+
+    def bench(self, config: Config, schema: str) -> PostgresBench:
+        """See ConnectorPackage.bench."""
+        from tailrace.connectors.postgres.verify import PostgresBench
+
+        return PostgresBench(config, schema)
 
     def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str | list[str]]:
         """See ConnectorPackage.capturing."""

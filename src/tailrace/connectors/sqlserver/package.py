@@ -13,6 +13,7 @@ from tailrace.connectors.sqlserver import config as properties_of_connector
 if TYPE_CHECKING:
     from tailrace.connectors.sqlserver.admin import SqlServerAdmin
     from tailrace.connectors.sqlserver.connector import SqlServerConnector
+    from tailrace.connectors.sqlserver.verify import SqlServerBench
     from tailrace.model.source import SourceBlock
 
 
@@ -51,6 +52,12 @@ class SqlServerPackage(ConnectorPackage):
         from tailrace.connectors.sqlserver.url import new_source
 
         return new_source(url)
+
+    def bench(self, config: Config, schema: str) -> SqlServerBench:
+        """See ConnectorPackage.bench."""
+        from tailrace.connectors.sqlserver.verify import SqlServerBench
+
+        return SqlServerBench(config, schema)
 
     def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str | list[str]]:
         """See ConnectorPackage.capturing."""

@@ -55,9 +55,9 @@ class ReplicaSink:
     `query_id` names the pipeline in the tables' commits: one batch of one query is written once, so it must outlive
     restarts and be no other query's. The engine `deltalake` merges in the executors' tasks; `spark` runs MERGE, for
     tables that outgrow one task, and needs Delta for Spark in the session. `on_drop`: a table that was dropped at its
-    source loses its rows, or keeps them. Small files are joined, and versions of a table removed when they were
-    replaced `retention_minutes` ago; None: neither. `on_error`: a table whose rows cannot be written as they are fails
-    the micro-batch (`stop`), or is set `aside`, see aside.py. `layout`: names, and columns about the last change.
+    source loses its rows, or keeps them. `upkeep`: how small files are joined, and replaced versions of a table
+    removed; None: neither is done. `on_error`: a table whose rows cannot be written as they are fails the micro-batch
+    (`stop`), or is set `aside`, see aside.py. `layout`: names, and columns about the last change.
     """
 
     root: str
@@ -65,7 +65,7 @@ class ReplicaSink:
     engine: Literal["deltalake", "spark"] = "deltalake"
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     on_drop: Literal["clear", "keep"] = "clear"
-    retention_minutes: int | None = 120
+    upkeep: Upkeep | None = field(default_factory=Upkeep)
     on_error: Literal["stop", "aside"] = "stop"
     layout: ReplicaLayout = field(default_factory=ReplicaLayout)
 
@@ -78,7 +78,6 @@ class ReplicaSink:
         of the first version alone. `known` is what the caller has stored of the reports before.
         """
         options = dict(self.storage_options)
-        upkeep = None if self.retention_minutes is None else Upkeep(self.retention_minutes)
         letters, sets_aside = aside.folders(self.root, options), self.on_error == "aside"
         stored = known or Known()
         batch = MicroBatch(
@@ -89,7 +88,7 @@ class ReplicaSink:
                 options,
                 self.on_drop == "keep",
                 repeats,
-                upkeep,
+                self.upkeep,
                 letters,
                 sets_aside,
             ),

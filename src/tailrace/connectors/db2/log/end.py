@@ -1,4 +1,4 @@
-"""Finds how far the capture program has read (sequence number and time) and what it has pruned."""
+"""Finds how far the capture program has read: sequence number and time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tailrace.config import Config
 from tailrace.connectors.change_tables.dialect import Connection
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.db2.client import FAILURES
+from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.position import literal_of
-from tailrace.connectors.db2.statements import name
+from tailrace.connectors.db2.statements import control_schema, name
 
 # WITH CS: a snapshot's isolation level would keep locks that the capture program waits for. Below CS a change of the
 # register is seen before the rows it stands for.
@@ -22,16 +22,14 @@ UNION ALL SELECT SYNCHPOINT FROM {control}.IBMSNAP_REGISTER) t WITH CS
 _TIME = "SELECT MAX(SYNCHTIME) FROM {control}.IBMSNAP_REGISTER WHERE GLOBAL_RECORD = 'Y' WITH CS"
 _NOW = "SELECT CURRENT TIMESTAMP FROM SYSIBM.SYSDUMMY1"
 _INTERVALS = "SELECT COMMIT_INTERVAL, SLEEP_INTERVAL FROM {control}.IBMSNAP_CAPPARMS WITH CS"
-_RETENTION = "SELECT RETENTION_LIMIT FROM {control}.IBMSNAP_CAPPARMS"
-_OLDEST = "SELECT MIN(IBMSNAP_COMMITSEQ) FROM {control}.IBMSNAP_UOW"
-# Defaults of the capture program, in seconds and minutes, where its parameters cannot be read.
-_COMMITS_S, _SLEEPS_S, _RETENTION_MINUTES = 30, 5, 10080
+# Defaults of the capture program, in seconds, where its parameters cannot be read.
+_COMMITS_S, _SLEEPS_S = 30, 5
 _LOOK_S = 0.05
 
 
 def control(config: Config) -> str:
     """The schema of the control tables, quoted."""
-    return name(config.text("cdc.control.schema"))
+    return name(control_schema(config))
 
 
 def log_end(connection: Connection, config: Config) -> Reading:
@@ -70,25 +68,6 @@ def wait_for_capture(connection: Connection, config: Config, limit: float) -> bo
             return False
         time.sleep(_LOOK_S)
     return True
-
-
-def is_pruned(connection: Connection, config: Config, lsn: str, read: str | None) -> bool:
-    """Whether commits behind a position may have been removed. `read` is when the log was last read, as ISO text.
-
-    Units of work are pruned with their changes, the oldest first, when they are older than the retention. So nothing is
-    missing while one at or before the position is there, or when that time is within the retention.
-    """
-    if read is None or not lsn:
-        return False
-    limit = connection.value(_RETENTION.format(control=control(config)))
-    retention = timedelta(minutes=_RETENTION_MINUTES if limit is None else int(limit))
-    if server_time(connection) - datetime.fromisoformat(read) < retention:
-        return False
-    oldest = connection.value(_OLDEST.format(control=control(config)))
-    if oldest is not None:
-        return text_of(oldest) > lsn
-    # Nothing is left: was there something?
-    return log_end(connection, config).lsn(config.text("database.dbname")) > lsn
 
 
 def end_of_span(connection: Connection, config: Config, lsn: str, seconds: int) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.changes import AFTER, AFTER_ALONE, BEFORE, DELETED, INSERTED, ChangeRows
+from tailrace.connectors.change_tables.changes import AFTER, AFTER_ALONE, BEFORE, DELETED, INSERTED, ChangeRows, Changes
 from tailrace.connectors.change_tables.dialect import Block, Instance
+from tailrace.connectors.change_tables.gap import InstanceGone
 from tailrace.connectors.change_tables.images import images, selected
 from tailrace.connectors.change_tables.lsn import texts_of
 from tailrace.connectors.change_tables.reader import ChangeTable
@@ -20,25 +22,34 @@ from tailrace.connectors.db2.config import COMMIT, ZOS
 from tailrace.connectors.db2.log.end import control
 from tailrace.connectors.db2.position import LSN_BYTES
 from tailrace.connectors.db2.statements import name
+from tailrace.connectors.db2.statements import table as table_name
 from tailrace.connectors.lost_log_remedies import NEW_CHECKPOINT
-from tailrace.errors import DecodeError, SourceError
+from tailrace.errors import DecodeError
 
 _OPERATIONS, _KINDS = pa.array(["D", "I", "U"]), pa.array([DELETED, INSERTED, AFTER_ALONE])
 _UNKNOWN = 0
 
 
+_THERE, _GONE = "Y", "N"
+
+
 @dataclass(frozen=True)
 class RegisteredTable(ChangeTable):
-    """The change table of a registration. Only z/OS may have updates of one row, the new one."""
+    """The change table of a registration. Only z/OS may have updates of one row, the new one.
+
+    Of the columns `large` the change table has an indicator alone. Their values are those that the row has when it is
+    read, as the program Apply copies them.
+    """
 
     has_single_updates: bool
+    large: frozenset[str]
 
     def rows(self, found: Block) -> ChangeRows:
         """See ChangeTable.rows: kinds are DELETED, INSERTED and AFTER_ALONE, as one row does not tell more.
 
         Raises DecodeError for another operation.
         """
-        commits, changes, operations, markers, *values = found
+        commits, changes, operations, markers, presence, *values = found
         kind = _KINDS.take(pc.index_in(operations, _OPERATIONS)).fill_null(_UNKNOWN).to_numpy()
         commit, change = texts_of(commits, LSN_BYTES), texts_of(changes, LSN_BYTES)
         allowed = [DELETED, INSERTED, AFTER_ALONE] if self.has_single_updates else [DELETED, INSERTED]
@@ -56,8 +67,18 @@ class RegisteredTable(ChangeTable):
             kind=kind,
             ts_us=_times(markers),
             images=images(self.captured, values, len(kind)),
-            mask=pa.nulls(len(kind), pa.binary()),
+            mask=pc.cast(presence, pa.binary()),
         )
+
+    def incomplete(self, found: Changes) -> Mapping[str, pa.Array]:
+        """See ChangeTable.incomplete: of a row that is gone by now nothing has the large objects any more."""
+        if not self.large:
+            return {}
+        is_gone = pc.and_(pc.equal(found.mask, _GONE.encode()), pc.is_valid(found.after))
+        names = [column.name for column in self.captured.schema.columns]
+        nothing = pa.array(np.zeros(len(found), np.bool_))
+        flags = [is_gone if each in self.large else nothing for each in names]
+        return {"unchanged": pa.StructArray.from_arrays(flags, names=names)}
 
     def whole(self, rows: ChangeRows) -> ChangeRows:
         """See ChangeTable.whole: a D whose next row in the commit is an I is an update, which has the change of the I.
@@ -84,7 +105,7 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Regist
     """How rows of a change table are read; None if none of its columns is captured. Raises SourceError."""
     described = catalog.at(instance)
     if not described.columns:
-        raise SourceError(
+        raise InstanceGone(
             f"the change table {instance.changes} is gone, and its changes with it",
             where=str(instance.table),
             remedy=f"take a new snapshot of the table by a signal, or {NEW_CHECKPOINT}",
@@ -92,7 +113,13 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Regist
     captured = catalog.capture(described)
     if captured is None:
         return None
-    listed = ", ".join(("", *selected(name, captured, "cdc_data.")))
+    large = frozenset(catalog.indicated(instance) & {column.name for column in captured.schema.columns})
+    plain, current = selected(name, captured, "cdc_data."), selected(name, captured, "now_.")
+    listed = [
+        now if column.name in large else own
+        for column, own, now in zip(captured.schema.columns, plain, current, strict=True)
+    ]
+    presence, rows = _rows_now(instance, described.key) if large else (f"'{_THERE}'", "")
     has_time = config.text("source.timestamp.mode") == COMMIT
     # The time is the server's local one.
     marker = "u.IBMSNAP_LOGMARKER - CURRENT TIMEZONE" if has_time else "CAST(NULL AS TIMESTAMP)"
@@ -104,9 +131,17 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Regist
     return RegisteredTable(
         instance,
         captured,
-        statement=f"SELECT cdc_data.IBMSNAP_COMMITSEQ, cdc_data.IBMSNAP_INTENTSEQ, cdc_data.IBMSNAP_OPERATION, {marker}"
-        f"{listed} FROM {instance.changes} AS cdc_data{units}",
+        statement="SELECT cdc_data.IBMSNAP_COMMITSEQ, cdc_data.IBMSNAP_INTENTSEQ, cdc_data.IBMSNAP_OPERATION, "
+        f"{marker}, {presence}, {', '.join(listed)} FROM {instance.changes} AS cdc_data{units}{rows}",
         kind=None,
         order="cdc_data.IBMSNAP_COMMITSEQ, cdc_data.IBMSNAP_INTENTSEQ",
         has_single_updates=config.text("db2.platform") == ZOS,
+        large=large,
     )
+
+
+def _rows_now(instance: Instance, key: Sequence[str]) -> tuple[str, str]:
+    """An expression that says whether the row of a change is still there, and the join that finds it."""
+    same = " AND ".join(f"now_.{name(column)} = cdc_data.{name(column)}" for column in key)
+    join = f" LEFT JOIN {table_name(instance.table)} AS now_ ON cdc_data.IBMSNAP_OPERATION <> 'D' AND {same}"
+    return f"CASE WHEN now_.{name(key[0])} IS NULL THEN '{_GONE}' ELSE '{_THERE}' END", join

@@ -58,8 +58,9 @@ def _times(found: pa.Array) -> pa.Array:
     """Times of day; a default is text, with dots or colons."""
     if not pa.types.is_string(found.type):
         return pc.cast(found, pa.time64("us"))
-    # Arrow reads a time with its day alone.
-    clock = join("1970-01-01 ", pc.replace_substring(found, ".", ":"))
+    # Arrow reads a time with its day alone. 24:00:00 is 00:00:00, as IBM's JDBC driver has it.
+    bare = pc.replace_substring_regex(pc.replace_substring(found, ".", ":"), "^24", "00")
+    clock = join("1970-01-01 ", bare)
     return pc.cast(pc.cast(clock, pa.timestamp("us")), pa.time64("us"))
 
 
@@ -80,10 +81,12 @@ def _parts(found: pa.Array) -> tuple[pa.Array, pa.Array]:
     if not pa.types.is_string(found.type):
         return pc.cast(pc.cast(found, pa.timestamp("us")), pa.int64()), pa.scalar(0, pa.int64())
     parts = pc.extract_regex(found, _TEXT)
-    day, hours, minutes, seconds, digits = (pc.struct_field(parts, name) for name in ("day", "h", "m", "s", "f"))
+    day, hours, minutes, ends, digits = (pc.struct_field(parts, name) for name in ("day", "h", "m", "s", "f"))
     fraction = pc.cast(pc.utf8_rpad(pc.utf8_slice_codeunits(digits, 0, 9), 9, "0"), pa.int64())
-    clock = pc.binary_join_element_wise(hours, minutes, seconds, ":")
-    seconds = pc.cast(pc.cast(join(day, " ", clock), pa.timestamp("s")), pa.int64())
+    # 24:00:00 is the end of the day, which is the beginning of the next one.
+    seconds = pc.cast(pc.cast(pc.cast(day, pa.date32()), pa.timestamp("s")), pa.int64())
+    for part, unit in ((hours, 3600), (minutes, 60), (ends, 1)):
+        seconds = pc.add(seconds, pc.multiply(pc.cast(part, pa.int64()), unit))
     micros = pc.add(pc.multiply(seconds, 1_000_000), pc.divide(fraction, 1000))
     return micros, pc.subtract(fraction, pc.multiply(pc.divide(fraction, 1000), 1000))
 

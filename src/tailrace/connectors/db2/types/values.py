@@ -18,6 +18,7 @@ from tailrace.model.schema import ConnectSchema
 
 CHARACTERS = ("CHAR", "VARCHAR", "CLOB", "GRAPHIC", "VARGRAPHIC", "DBCLOB", "LONG VARCHAR", "LONG VARGRAPHIC")
 BINARIES = ("BINARY", "VARBINARY", "BLOB", "ROWID")
+LARGE = ("CLOB", "BLOB", "DBCLOB", "XML")
 BIT_DATA = " FOR BIT DATA"
 # Java's types (java.sql.Types) and lengths, as IBM's JDBC driver reports them.
 _JDBC = {
@@ -33,8 +34,12 @@ _LENGTHS = {
     "DATE": 10, "TIME": 8, "TIMESTAMP": 26, "XML": 0,
 }  # fmt: skip
 _WITH_SCALE = ("DECIMAL", "NUMERIC", "TIMESTAMP", "SMALLINT", "INTEGER", "BIGINT", "DATE", "TIME")
-# The catalog's names that drivers shorten.
-_SHORT = {"CHARACTER": "CHAR"}
+# The names of Db2 for z/OS (SYSIBM.SYSCOLUMNS.COLTYPE), and what drivers shorten.
+_NAMES = {
+    "CHARACTER": "CHAR", "TIMESTMP": "TIMESTAMP", "VARG": "VARGRAPHIC", "VARBIN": "VARBINARY",
+    "LONGVAR": "LONG VARCHAR", "LONGVARG": "LONG VARGRAPHIC",
+}  # fmt: skip
+_SINGLE = 4  # bytes of a FLOAT of z/OS that is a REAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +57,13 @@ class Db2Type:
     @staticmethod
     def of(name: str, length: int, scale: int, code_page: int) -> Db2Type:
         """From a row of SYSCAT.COLUMNS."""
-        short = _SHORT.get(name, name)
+        short = "REAL" if name == "FLOAT" and length == _SINGLE else _NAMES.get(name, name)
         return Db2Type(short, length, scale, short in _BIT_JDBC and code_page == 0)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is a large object, or XML, which the log has beside its rows."""
+        return self.name in LARGE
 
     @property
     def length(self) -> int:

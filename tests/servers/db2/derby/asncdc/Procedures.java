@@ -1,11 +1,15 @@
 package asncdc;
 
+import java.sql.Blob;
+import java.sql.Clob;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.Arrays;
+import java.util.Map;
 
 import org.apache.derby.iapi.sql.conn.ConnectionUtil;
 
@@ -24,7 +28,8 @@ public final class Procedures {
             statement.execute("CREATE TABLE " + new Names("ASNCDC", changes) + " AS SELECT "
                     + "CAST(X'' AS VARCHAR(16) FOR BIT DATA) AS IBMSNAP_COMMITSEQ, "
                     + "CAST(X'' AS VARCHAR(16) FOR BIT DATA) AS IBMSNAP_INTENTSEQ, "
-                    + "CAST('' AS CHAR(1)) AS IBMSNAP_OPERATION, t.* FROM " + source + " t WITH NO DATA");
+                    + "CAST('' AS CHAR(1)) AS IBMSNAP_OPERATION" + captured(connection, source)
+                    + " FROM " + source + " t WITH NO DATA");
             // The second index lets Derby find a row's predecessor as quickly as its successor.
             for (String order : new String[]{ "", " DESC" }) {
                 statement.execute("CREATE " + (order.isEmpty() ? "UNIQUE " : "") + "INDEX "
@@ -45,6 +50,30 @@ public final class Procedures {
         connection.close();
     }
 
+    /** The columns of a table in its change table, each after a comma: of a large object it has an indicator. */
+    private static String captured(Connection connection, Names table) throws SQLException {
+        StringBuilder columns = new StringBuilder();
+        for (Map.Entry<String, String> column : Capture.types(connection, table).entrySet()) {
+            String name = Names.quoted(column.getKey());
+            columns.append(", ").append(Capture.isLarge(column.getValue()) ? "CAST(NULL AS CHAR(1)) AS " + name : "t." + name);
+        }
+        return columns.toString();
+    }
+
+    /** The indicator of a large object in an update: U if it has changed. */
+    public static String changed(Clob before, Clob after) throws SQLException {
+        return before == null ? (after == null ? null : "U")
+                : after == null || before.length() != after.length()
+                        || !before.getSubString(1, (int) before.length()).equals(after.getSubString(1, (int) after.length())) ? "U" : null;
+    }
+
+    /** See changed(Clob, Clob). */
+    public static String changed(Blob before, Blob after) throws SQLException {
+        return before == null ? (after == null ? null : "U")
+                : after == null || before.length() != after.length()
+                        || !Arrays.equals(before.getBytes(1, (int) before.length()), after.getBytes(1, (int) after.length())) ? "U" : null;
+    }
+
     /** CALL ASNCDC.REMOVETABLE('S','T'): ends the capture of a table and drops its change table. */
     public static void removeTable(String schema, String table) throws SQLException {
         Connection connection = DriverManager.getConnection("jdbc:default:connection");
@@ -59,9 +88,14 @@ public final class Procedures {
         connection.close();
     }
 
-    /** VALUES ASNCDC.ASNCDCSERVICES('start' | 'stop' | 'status' | 'reinit', 'asncdc'). */
+    /** VALUES ASNCDC.ASNCDCSERVICES('start' | 'stop' | 'status' | 'reinit' | 'cold', 'asncdc'). */
     public static String services(String command, String controlSchema) throws SQLException {
         return Capture.command(command, databaseName());
+    }
+
+    /** What Db2 answers for a table that was altered and not reorganised yet. */
+    public static void reorgPending(String table) throws SQLException {
+        throw new SQLException("Operation not allowed for reason code \"7\" on table \"" + table + "\".", "38668");
     }
 
     /** Identifies the running transaction in the rows that triggers write down. */

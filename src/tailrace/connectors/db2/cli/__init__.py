@@ -1,0 +1,1 @@
+"""Calls IBM's CLI library, which the package ibm_db ships: it fills buffers of many rows by columns."""

@@ -1,0 +1,108 @@
+"""What Db2's log does not bring, and what replicas make of it. On the stand-in."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tailrace.pipeline.definition import from_content
+from tailrace.pipeline.runner import Pipeline
+from tailrace.sinks.replica.target import read_table
+from tests.behaviour.streams import eventually
+from tests.conformance.db2 import REGISTER, Db2Source
+from tests.servers.db2.server import Db2
+
+Rows = Callable[[], list[tuple[Any, ...]]]
+
+
+@pytest.fixture
+def source(db2: Db2, request: pytest.FixtureRequest) -> Iterator[Db2Source]:
+    source = Db2Source(db2, f"R{abs(hash(request.node.name)) % 10**8}")
+    yield source
+    source.close()
+
+
+@contextmanager
+def following(spark: SparkSession, source: Db2Source, folder: Path, *columns: str) -> Iterator[Rows]:
+    """A replica of the table orders; what it gives are these columns of its rows, by id."""
+    config = {
+        **source.properties("p"),
+        "connector.class": "io.debezium.connector.db2.Db2Connector",
+        "topic.prefix": "t",
+        "table.include.list": rf"{source.schema}\.orders",
+        "signal.poll.interval.ms": "100",
+        "table.watch.interval.ms": "200",
+    }
+    content = {
+        "source": {"config": config},
+        "sink": {"replica": {"path": str(folder / "lake"), "read_again": {"at_most_every": "0s"}}},
+        "checkpoint": "state",
+        "trigger": "200ms",
+    }
+    running = Pipeline(from_content(content, base=folder, where="test"), session=spark).start()
+    name = f"{source.schema}.orders"
+
+    def rows() -> list[tuple[Any, ...]]:
+        running.await_(0.05)
+        if not (folder / "lake" / name / "_delta_log").exists():
+            return []
+        found = read_table(str(folder / "lake"), name).to_pylist()
+        return sorted(tuple(row[column] for column in ("id", *columns)) for row in found)
+
+    try:
+        yield rows
+    finally:
+        running.stop()
+
+
+def test_a_table_whose_registration_stopped_is_read_again(
+    spark: SparkSession, source: Db2Source, tmp_path: Path
+) -> None:
+    source.create("orders")
+    table, place = source.name("orders"), f"WHERE SOURCE_TABLE = 'orders' AND SOURCE_OWNER = '{source.schema}'"
+    source.run(f"INSERT INTO {table} VALUES (1, 1, NULL)")
+    with following(spark, source, tmp_path, "v") as rows:
+        eventually(lambda: rows() == [(1, 1)])
+        source.run(f"UPDATE {REGISTER} SET STATE = 'I' {place}")
+        source.server.services("reinit")
+        source.run(f"INSERT INTO {table} VALUES (2, 2, NULL)", f'UPDATE {table} SET "v" = 10 WHERE "id" = 1')
+        source.create("other")  # the log goes on
+        source.run(f"INSERT INTO {source.name('other')} VALUES (1, 1, NULL)")
+        eventually(lambda: rows() and is_noted(tmp_path))
+        source.run(f"UPDATE {REGISTER} SET STATE = 'A' {place}")
+        source.server.services("reinit")
+        source.run(f"INSERT INTO {table} VALUES (3, 3, NULL)")
+        eventually(lambda: rows() == [(1, 10), (2, 2), (3, 3)])
+
+
+def is_noted(folder: Path) -> bool:
+    """Whether an offset of the pipeline has a table that is not captured."""
+    files = [each for each in (folder / "state").rglob("offsets/*") if not each.name.startswith(".")]
+    return any("stopped" in each.read_text(encoding="utf-8") for each in files)
+
+
+def test_large_objects_of_a_replica_are_those_of_the_table(
+    spark: SparkSession, source: Db2Source, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = source.name("orders")
+    source.run(
+        f'CREATE TABLE {table} ("id" INTEGER NOT NULL PRIMARY KEY, "v" INTEGER, "body" CLOB(2G), "raw" BLOB(2G))'
+    )
+    source.server.capture((source.schema, "orders"))
+    source.run(f"INSERT INTO {table} VALUES (1, 1, 'one', CAST(X'01' AS BLOB)), (2, 2, NULL, NULL)")
+    with following(spark, source, tmp_path, "v", "body", "raw") as rows, caplog.at_level(logging.WARNING):
+        eventually(lambda: rows() == [(1, 1, "one", b"\x01"), (2, 2, None, None)])
+        source.run(
+            f'UPDATE {table} SET "v" = 10 WHERE "id" = 1',
+            f'UPDATE {table} SET "body" = \'two\' WHERE "id" = 2',
+            f"INSERT INTO {table} VALUES (3, 3, 'three', CAST(X'03' AS BLOB)), (4, 4, 'four', NULL)",
+            f'DELETE FROM {table} WHERE "id" = 4',
+        )
+        eventually(lambda: rows() == [(1, 10, "one", b"\x01"), (2, 2, "two", None), (3, 3, "three", b"\x03")])
+        assert "incomplete" not in caplog.text
