@@ -102,9 +102,11 @@ def _replica(random: Random, process: bool, alters: bool) -> dict[str, Any]:
     sink: dict[str, Any] = {"out_of_range": random.choice(("text", "text", "text", "null", "error"))}
     if random.random() < 0.15:
         sink["metadata"] = {"commit_time": "_commit_time", "position": "_position", "op": "_op"}
-    settings: dict[str, Any] = {"sink": sink}
+    # Two columns of the table `made` differ by case alone.
+    aside = {"public.made": "differ by case alone"}
+    settings: dict[str, Any] = {"sink": sink, "aside": aside}
     if sink["out_of_range"] == "error":
-        settings["aside"] = {"*": "no counterpart in a lakehouse"}
+        settings["aside"] = {name: f"{why}|no counterpart in a lakehouse" for name, why in {**aside, "*": "^$"}.items()}
     if random.random() < 0.3:
         settings["ddl"] = True
     if process:
