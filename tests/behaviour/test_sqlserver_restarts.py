@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import cycle
 
 import pymssql
@@ -17,6 +17,7 @@ from tailrace.connectors.sqlserver.failures import FAILURES, number_of
 from tailrace.errors import SourceError
 from tailrace.snapshot import incremental
 from tests.behaviour.stepping import Stepped, stepping
+from tests.behaviour.streams import eventually
 from tests.conformance.sqlserver import LOGIN, SqlServerSource
 from tests.servers.sqlserver.tsql.errors import SqlError, error
 
@@ -151,7 +152,13 @@ def test_a_table_that_is_locked_for_long_is_waited_for(
     with closing(source.server.connect(source.name)) as writer, writer.cursor() as cursor:
         cursor.execute("BEGIN TRANSACTION")
         cursor.execute("UPDATE orders SET v = 2")
-        threading.Timer(1.0, lambda: cursor.execute("COMMIT")).start()
+
+        def release() -> None:
+            with suppress(AssertionError):
+                eventually(lambda: "Lock request time out" in caplog.text)
+            cursor.execute("COMMIT")
+
+        threading.Thread(target=release).start()
         stream = Stepped("sqlserver", source, {"table.include.list": r"dbo\.orders", **given})
         with caplog.at_level(logging.WARNING):
             found = [event["after"]["v"] for _ in range(2) for event in stream.step()[0]]
