@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from tailrace.connectors.postgres.config import resolve
-from tailrace.connectors.postgres.log import decoder
+from tailrace.connectors.postgres.log.decoder import LogDecoder
 from tests.behaviour.capture import capturing, reader, rows
 from tests.conftest import Database
 
@@ -52,11 +52,11 @@ def test_tables_of_one_structure_are_decoded_together_and_give_the_rows_that_eac
         *(f"ALTER TABLE {name}.orders ALTER COLUMN body SET STORAGE EXTERNAL" for name in names),
     )
     tables = ",".join(f"{name}.orders" for name in names)
-    decode, whole = decoder._batch, []
+    decode, whole = LogDecoder._batch, []
 
-    def counted(frames: Any, rows: Any, *rest: Any) -> Any:
+    def counted(self: LogDecoder, frames: Any, rows: Any, *rest: Any) -> Any:
         whole.append([relation.schema for relation in rows.relations])
-        return decode(frames, rows, *rest)
+        return decode(self, frames, rows, *rest)
 
     with capturing(database, snapshot__mode="no_data", table__include__list=tables) as capture:
         capture.step()
@@ -67,9 +67,9 @@ def test_tables_of_one_structure_are_decoded_together_and_give_the_rows_that_eac
             "INSERT INTO tenant3.orders VALUES (9, 1)",
         )
         begin = capture.offset
-        monkeypatch.setattr(decoder, "_batch", counted)
+        monkeypatch.setattr(LogDecoder, "_batch", counted)
         together = capture.step()
-        monkeypatch.setattr(decoder, "_batch", decode)
+        monkeypatch.setattr(LogDecoder, "_batch", decode)
         alone = []
         for name in names:
             capture.offset = begin
