@@ -1,13 +1,17 @@
-"""What a start needs: which Spark is installed, and what each of five Python processes does not load again."""
+"""What a start needs: the Spark an installation brings, and what each of five Python processes does not load again."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
-from importlib.metadata import requires
+from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from tailrace.spark import versions
+
+PROJECT = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
 PLANNING = "import tailrace.spark.source, tailrace.spark.reader, tailrace.connectors.postgres.connector"
 
 
@@ -19,8 +23,16 @@ def test_planning_does_not_load_pandas() -> None:
     assert printed.strip() == "[]"
 
 
-def test_an_installation_brings_a_spark_that_delta_runs_on() -> None:
-    """`pip install` takes the newest release that is allowed. Delta for Spark fails on 4.3 at the second batch."""
-    (spark,) = [one for one in map(Requirement, requires("tailrace") or ()) if one.name == "pyspark"]
-    allowed = [version for version in ("4.1.9", "4.2.0", "4.2.9", "4.3.0", "4.4.0") if version in spark.specifier]
-    assert allowed == ["4.2.0", "4.2.9"]
+def test_an_installation_brings_no_spark_unless_it_is_asked_for() -> None:
+    """A platform has a Spark of its own, over which pip would lay another one."""
+    dependencies, extras = PROJECT.split("[project.optional-dependencies]")
+    assert "pyspark>" not in dependencies
+    assert len(re.findall('"pyspark[>=<]', extras)) == 1
+
+
+def test_the_spark_that_is_asked_for_is_one_of_those_that_were_tried() -> None:
+    """`pip install` takes the newest release that is allowed."""
+    (spark,) = re.findall(r'^spark = \["(.*)"\]$', PROJECT, re.MULTILINE)
+    candidates = ("3.5.9", "4.0.0", "4.1.4", "4.2.9", "4.3.0", "5.0.0")
+    allowed = [version for version in candidates if version in Requirement(spark).specifier]
+    assert tuple(map(versions.release, allowed)) == versions.TRIED

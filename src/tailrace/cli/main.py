@@ -37,6 +37,15 @@ def tailrace(
     """Change data capture with Debezium's events and properties, on Spark."""
 
 
+def _run() -> None:
+    try:
+        app()
+    except ModuleNotFoundError as error:
+        if error.name == "pyspark":
+            import tailrace.spark  # noqa: F401  # says what is missing, and how to install it
+        raise
+
+
 def main() -> None:
     """Runs the command line of this process."""
     debug = "--debug" in sys.argv
@@ -45,7 +54,7 @@ def main() -> None:
     # It prints the traceback of a failed batch, but the user gets a message.
     logging.getLogger("py4j").setLevel(logging.INFO if debug else logging.CRITICAL)
     try:
-        app()
+        _run()
     except TailraceError as error:
         if debug:
             raise

@@ -69,8 +69,11 @@ def local_session(name: str, log: Path, settings: Mapping[str, object], *, rows_
     """A SparkSession in this process's own JVM; what Java and Spark print goes to the file `log`.
 
     `settings` are Spark properties that win over `SETTINGS`; without `rows_in_java` Java has no work for each row.
-    Raises TailraceError if there is no usable Java, if the log cannot be written, or if Spark does not start.
+    Raises TailraceError if there is no usable Java or Spark, if the log cannot be written, or if Spark does not start.
     """
+    from tailrace.spark.versions import demand
+
+    demand()
     java, version = check_java()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     from pyspark import SparkConf, SparkContext

@@ -24,6 +24,7 @@ from tailrace.sinks.replica.others import other_tables
 from tailrace.sinks.replica.sink import ReplicaSink, TableReport
 from tailrace.sinks.replica.upkeep import Upkeep
 from tailrace.spark import failpoint
+from tailrace.spark.versions import demand_delta
 from tailrace.transforms import parse
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ class Replica:
     shape: str = "arrow"
 
     def attach(self, frame: DataFrame) -> DataStreamWriter:
-        """A writer that merges each micro-batch of `frame` into the tables."""
+        """A writer that merges each micro-batch of `frame` into the tables. Raises TailraceError for the engine."""
+        if self.target.engine == "spark":
+            demand_delta(frame.sparkSession.version)
         self.set_aside = found(self.target.path, self.target.storage_options, self.target.names)
         for name in self.aside:
             frame = frame.where(~frame["table"].eqNullSafe(name))

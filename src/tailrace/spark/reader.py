@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
@@ -26,6 +25,7 @@ from tailrace.spark.garbage import freeze_imports
 from tailrace.spark.labels import batch_label
 from tailrace.spark.logs import write_to_stderr
 from tailrace.spark.shapes import Shaper
+from tailrace.spark.versions import DataSourceReader, DataSourceStreamReader, InputPartition
 
 
 @dataclass

@@ -9,13 +9,13 @@ import uuid
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from tailrace.config.resolve import log_warnings
 from tailrace.connectors import registry
 from tailrace.errors import ConfigError
 from tailrace.spark.logs import write_to_stderr
+from tailrace.spark.versions import DataSource, DataSourceReader, DataSourceStreamReader, demand
 
 if TYPE_CHECKING:
     from tailrace.capture.capture import Capture
@@ -42,6 +42,8 @@ class ChangeDataSource(DataSource):
     connector: ClassVar[str]
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        write_to_stderr()
+        demand()
         self.properties = properties(options)
         self.steps = options.get(STEPS_OPTION) or "[]"
         self.pause_seconds = float(options.get(PAUSE_OPTION) or 0)

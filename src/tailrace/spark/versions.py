@@ -1,0 +1,74 @@
+"""What the running Spark can do: the one place that looks at its version, and that has what only some versions have."""
+
+from __future__ import annotations
+
+import logging
+import re
+from functools import cache
+
+import pyspark
+
+from tailrace.errors import TailraceError
+
+log = logging.getLogger(__name__)
+
+LOWEST = (4, 0)
+# The releases that `make spark-versions` runs on; pyproject.toml allows the same.
+TRIED = ((4, 0), (4, 1), (4, 2))
+# Delta for Spark is made for one release each. The jar of 4.2 fails on 4.3 at the second micro-batch.
+_NEWEST_OF_DELTA = (4, 2)
+
+
+def release(version: str) -> tuple[int, int]:
+    """The release of a version: (4, 2) of `4.2.1`, and of a platform's `4.2.0.dev0`."""
+    match = re.match(r"(\d+)\.(\d+)", version)
+    if match is None:
+        raise TailraceError(
+            f"the version of Spark is {version!r}, which names no release", remedy=f"use Spark {_text(TRIED[-1])}"
+        )
+    return int(match[1]), int(match[2])
+
+
+def demand(version: str = pyspark.__version__) -> None:
+    """Raises TailraceError for a Spark on which the source cannot work; warns once of one that nobody has tried."""
+    running = release(version)
+    if running < LOWEST:
+        raise TailraceError(
+            f"Spark {version} has no streaming data sources in Python, which Tailrace is; {_text(LOWEST)} is the first "
+            "that has them",
+            remedy=f"use a platform's runtime with Spark {_text(LOWEST)} or newer, or pip install 'tailrace[spark]'",
+        )
+    if running not in TRIED:
+        _warn(version)
+
+
+def demand_delta(version: str) -> None:
+    """Raises TailraceError for a Spark that no release of Delta for Spark runs on; `version` is that of its Java."""
+    if release(version) > _NEWEST_OF_DELTA:
+        raise TailraceError(
+            f"Delta for Spark does not run on Spark {version}",
+            where="engine: spark",
+            remedy=f"set `engine: deltalake`, which needs no jar, or use Spark {_text(_NEWEST_OF_DELTA)}",
+        )
+
+
+@cache
+def _warn(version: str) -> None:
+    tried = ", ".join(map(_text, TRIED))
+    log.warning(
+        "Tailrace was tried on Spark %s, and never on %s, which runs here: compare what it writes", tried, version
+    )
+
+
+def _text(of: tuple[int, int]) -> str:
+    return f"{of[0]}.{of[1]}"
+
+
+try:
+    from pyspark.sql.datasource import DataSource as DataSource
+    from pyspark.sql.datasource import DataSourceReader as DataSourceReader
+    from pyspark.sql.datasource import DataSourceStreamReader as DataSourceStreamReader
+    from pyspark.sql.datasource import InputPartition as InputPartition
+except ImportError:
+    demand()
+    raise
