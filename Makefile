@@ -8,7 +8,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help env demo check format test golden replica compare-replica compare crash long big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock clean
+.PHONY: help env demo check format test golden replica compare-replica compare crash long big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock dist clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -91,6 +91,15 @@ lock: env  ## Generate requirements.lock again, with the newest versions that py
 	$(BIN)/uv pip compile pyproject.toml --upgrade --universal --python-version 3.10 --extra demo --group dev \
 	  --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links \
 	  --custom-compile-command "make lock" --quiet --output-file requirements.lock
+
+dist: env  ## Build wheel and sdist into dist/, check both, and install the wheel into an empty environment
+	@rm -rf dist build/empty
+	$(BIN)/python -m pip install -q build twine
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/python -m pip install -q --no-deps dist/*.whl
+	build/empty/bin/python tools/check_installed.py
 
 clean:  ## Remove .venv, caches and the files that runs left behind
 	rm -rf .venv .work build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db
