@@ -8,7 +8,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help env demo check format test golden replica compare-replica compare crash long big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock dist clean
+.PHONY: help env demo check format test golden replica compare-replica compare crash long spark-versions big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock dist clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -58,6 +58,10 @@ crash: env  ## Kill processes everywhere and compare every row (DATABASE=name, T
 
 long: env  ## Run the tests that the default suite leaves out as they take long
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long
+
+spark-versions: env  ## Run the source on each supported Spark, in an environment of each below .work/spark
+	$(BIN)/python tools/spark_environments.py
+	$(BIN)/python -m pytest -m long tests/behaviour/test_spark_versions.py
 
 big: env  ## Read a transaction of millions of rows and measure memory
 	$(BIN)/python -m pytest -m big -s --timeout=0

@@ -18,9 +18,9 @@ from tailrace.capture.planner import Planner
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.log_ports import Connector
-from tailrace.connectors.offset import STREAM
+from tailrace.connectors.offset import BEGIN, STREAM
 from tailrace.connectors.snapshot_ports import SnapshotHandle
-from tailrace.errors import SourceAwayError
+from tailrace.errors import OffsetError, SourceAwayError
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableSchema
 
@@ -103,8 +103,15 @@ class Capture:
     def plan(self, start: Offset, end: Offset) -> Sequence[Any]:
         """The splits of a range of the log or of the snapshot.
 
-        Asked again for the same range (a second action on a batch), it gives the same splits.
+        Asked again for the same range (a second action on a batch), it gives the same splits. Raises OffsetError for an
+        end that was planned as if nothing had been read: Spark 4.0 and 4.1 do so with a setting of theirs.
         """
+        if start["phase"] != BEGIN and start["pipeline"] != end["pipeline"]:
+            raise OffsetError(
+                "Spark planned a micro-batch before it read the checkpoint, as if the query were new",
+                remedy="set spark.sql.streaming.triggerAvailableNowWrapper.enabled to false (the default), and delete "
+                "the newest file of the checkpoint's folder `offsets`",
+            )
         if self._planned is None or self._planned[:2] != (start, end):
             read_id = uuid.uuid4().hex
             planned = self._planner.plan(self._position(start), self._position(end))

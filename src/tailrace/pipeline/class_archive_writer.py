@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from tailrace.connectors.private_files import is_own_folder
 from tailrace.pipeline.class_archive import QUIET, place
 from tailrace.pipeline.session import SETTINGS, check_java, local_session
+from tailrace.spark.versions import DataSource, DataSourceStreamReader, InputPartition, ReadLimit
 
 _UNUSED_SECONDS = 30 * 24 * 3600
 _MOST_SECONDS = 300
@@ -70,7 +69,7 @@ class _Reader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, int]:
         return {"rows": 0}
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+    def latestOffset(self, start: dict[str, int] | None = None, limit: ReadLimit | None = None) -> dict[str, int]:
         return {"rows": 1}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:

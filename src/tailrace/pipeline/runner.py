@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tailrace.connectors.ports import Admin
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.events.notifications import notify
+from tailrace.pipeline import pace
 from tailrace.pipeline.activity import RESTARTS, ActivityWatch
 from tailrace.pipeline.ahead import numbers, refuse_ahead, remove_unfinished
 from tailrace.pipeline.checkpoint import position
@@ -365,16 +366,18 @@ class Pipeline:
     def _query(self, session: SparkSession, target: Target) -> StreamingQuery:
         definition = self.definition
         properties = _without(definition.properties(), definition.package().stop_property)
+        trigger = definition.trigger_options()
         frame = (
             session.readStream.format(definition.entry.format)
             .option("tailrace.properties", json.dumps(properties))
             .option("tailrace.steps", definition.steps_text())
             .option("tailrace.pause.seconds", definition.pause_seconds)
+            .options(**pace.options(trigger))
             .option("shape", target.shape)
             .load()
         )
         writer = target.attach(frame).queryName(definition.name).option("checkpointLocation", definition.checkpoint)
-        return writer.trigger(**definition.trigger_options()).start()
+        return pace.start(writer, trigger)
 
 
 def _without(properties: dict[str, str], stop_property: str | None) -> dict[str, str]:

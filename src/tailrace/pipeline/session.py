@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOWEST_JAVA = 17
-_PACE_LOGGER = "org.apache.spark.sql.execution.streaming.runtime.ProcessingTimeExecutor"
+_CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
 
 SETTINGS = {
     "spark.master": "local[*]",
@@ -46,10 +46,7 @@ SETTINGS = {
     # Rows from Python come by a Unix socket: they need neither packets nor a secret.
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
-    # Renaming without a checksum file takes a micro-batch's fixed cost from 170 to 110 ms.
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
+    # Renaming without a checksum file (see _CHECKPOINT_FILES) takes a micro-batch's fixed cost from 170 to 110 ms.
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     # A Python worker keeps the replication connection from batch to batch: reuse it, and never read a split twice.
     "spark.python.worker.reuse": "true",
@@ -71,7 +68,7 @@ def local_session(name: str, log: Path, settings: Mapping[str, object], *, rows_
     `settings` are Spark properties that win over `SETTINGS`; without `rows_in_java` Java has no work for each row.
     Raises TailraceError if there is no usable Java or Spark, if the log cannot be written, or if Spark does not start.
     """
-    from tailrace.spark.versions import demand
+    from tailrace.spark.versions import demand, streaming_class
 
     demand()
     java, version = check_java()
@@ -81,6 +78,7 @@ def local_session(name: str, log: Path, settings: Mapping[str, object], *, rows_
     from pyspark.sql import SparkSession
 
     conf = SparkConf(loadDefaults=False)
+    conf.set(_CHECKPOINT_FILES, streaming_class("checkpointing", "FileSystemBasedCheckpointFileManager"))
     for key, value in {**SETTINGS, "spark.app.name": name, **settings}.items():
         conf.set(key, str(value).lower() if isinstance(value, bool) else str(value))
     scratch = scratch_folder()
@@ -117,9 +115,11 @@ def without_pace_warnings(session: SparkSession) -> None:
 
     Where the source itself pauses between micro-batches, that interval says how soon a snapshot is noticed.
     """
+    from tailrace.spark.versions import streaming_class
+
     jvm: Any = session.sparkContext._jvm
     log4j = jvm.org.apache.logging.log4j
-    log4j.core.config.Configurator.setLevel(_PACE_LOGGER, log4j.Level.ERROR)
+    log4j.core.config.Configurator.setLevel(streaming_class("runtime", "ProcessingTimeExecutor"), log4j.Level.ERROR)
 
 
 def _python(master: str) -> str:

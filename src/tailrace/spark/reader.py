@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from tailrace.capture.capture import Capture
@@ -25,7 +24,14 @@ from tailrace.spark.garbage import freeze_imports
 from tailrace.spark.labels import batch_label
 from tailrace.spark.logs import write_to_stderr
 from tailrace.spark.shapes import Shaper
-from tailrace.spark.versions import DataSourceReader, DataSourceStreamReader, InputPartition
+from tailrace.spark.versions import (
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+    ReadLimit,
+    ReadMaxBytes,
+    SupportsTriggerAvailableNow,
+)
 
 
 @dataclass
@@ -104,8 +110,8 @@ class SnapshotReader(_Rows, DataSourceReader):
             self.capture.close()
 
 
-class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """`spark.readStream`: offsets as the capture gives them."""
+class StreamReader(_Rows, DataSourceStreamReader):
+    """What the readers of `spark.readStream` share: offsets as the capture gives them."""
 
     def __init__(
         self, capture: Capture, schema: StructType, steps: str, run_id: str, pause_seconds: float = 0.0
@@ -120,19 +126,13 @@ class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where a new query starts; touches nothing on the server."""
         return self.capture.begin()
 
-    def getDefaultReadLimit(self) -> ReadLimit:
-        """Bytes of log a micro-batch may span."""
-        return ReadMaxBytes(self.capture.config.number("maxBytesPerTrigger"))
+    def head(self, start: dict[str, Any], most: int | None) -> dict[str, Any]:
+        """Where the next micro-batch ends, after at most so many bytes of log.
 
-    def prepareForTriggerAvailableNow(self) -> None:
-        """Batches until where the log ends at the first planning."""
-        self._bounded = True
-
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Where the next micro-batch ends; `start` itself when there is nothing new, or a pause is not over."""
+        `start` itself when there is nothing new, or a pause is not over.
+        """
         if self._pauses(start):
             return start
-        most = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
         with _passing(self.capture):
             if self._bounded and self._until is None:
                 self._until = self.capture.horizon(start)
@@ -140,10 +140,6 @@ class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
         if end != start:
             self._planned = end, time.monotonic()
         return end
-
-    def reportLatestOffset(self) -> dict[str, Any] | None:
-        """Where the log ends and what is left of it behind the micro-batch: `latestOffset` in Spark's progress."""
-        return self.capture.latest()
 
     def _pauses(self, start: dict[str, Any]) -> bool:
         """Whether the micro-batch that ends at `start` was planned just now, and only the log is to be read."""
@@ -169,3 +165,23 @@ class ChangeReader(_Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         """The query ends."""
         self.capture.close()
+
+
+class ChangeReader(StreamReader, SupportsTriggerAvailableNow):
+    """The reader of a Spark that tells `latestOffset` the query's offset and a limit."""
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Bytes of log a micro-batch may span."""
+        return ReadMaxBytes(self.capture.config.number("maxBytesPerTrigger"))
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Batches until where the log ends at the first planning."""
+        self._bounded = True
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Where the next micro-batch ends; `start` itself when there is nothing to read."""
+        return self.head(start, limit.max_bytes if isinstance(limit, ReadMaxBytes) else None)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """Where the log ends and what is left of it behind the micro-batch: `latestOffset` in Spark's progress."""
+        return self.capture.latest()

@@ -7,7 +7,7 @@ import signal
 import threading
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from pyspark.sql.types import StructType
 
@@ -15,16 +15,19 @@ from tailrace.config.resolve import log_warnings
 from tailrace.connectors import registry
 from tailrace.errors import ConfigError
 from tailrace.spark.logs import write_to_stderr
-from tailrace.spark.versions import DataSource, DataSourceReader, DataSourceStreamReader, demand
+from tailrace.spark.versions import TELLS_START, DataSource, DataSourceReader, DataSourceStreamReader, demand
 
 if TYPE_CHECKING:
     from tailrace.capture.capture import Capture
     from tailrace.connectors.ports import ConnectorPackage
+    from tailrace.spark.older_reader import Pace
 
 STEPS_OPTION = "tailrace.steps"
 PROPERTIES_OPTION = "tailrace.properties"
 # Seconds between the starts of two micro-batches that read the log alone.
 PAUSE_OPTION = "tailrace.pause.seconds"
+# How the query goes on, for a Spark that does not say it: see Pace in older_reader.py.
+PACE_OPTION = "tailrace.pace"
 
 
 class ChangeDataSource(DataSource):
@@ -47,6 +50,7 @@ class ChangeDataSource(DataSource):
         self.properties = properties(options)
         self.steps = options.get(STEPS_OPTION) or "[]"
         self.pause_seconds = float(options.get(PAUSE_OPTION) or 0)
+        self.pace = cast("Pace | None", options.get(PACE_OPTION))
         # Drawn here, not in a reader: Spark makes readers again for every batch. It is header __debezium.context.runId.
         self.run_id = str(uuid.uuid4())
 
@@ -73,6 +77,7 @@ class ChangeDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The stream: snapshot as `snapshot.mode` says, then the log."""
+        from tailrace.spark.older_reader import OlderReader
         from tailrace.spark.reader import ChangeReader
 
         _end_by_sigterm()
@@ -83,6 +88,8 @@ class ChangeDataSource(DataSource):
                 where=stop_property,
                 remedy="run the pipeline by `tailrace run`, or leave the property out and use `tailrace drop`",
             )
+        if not TELLS_START:
+            return OlderReader(capture, schema, self.steps, self.run_id, self.pause_seconds, self.pace)
         return ChangeReader(capture, schema, self.steps, self.run_id, self.pause_seconds)
 
     @property
@@ -113,7 +120,7 @@ def _end_by_sigterm() -> None:
 
 def properties(options: Mapping[str, str]) -> dict[str, str]:
     """All properties: those in `tailrace.properties`, overridden by plain options. Raises ConfigError for bad JSON."""
-    ours = (PROPERTIES_OPTION, STEPS_OPTION, PAUSE_OPTION)
+    ours = (PROPERTIES_OPTION, STEPS_OPTION, PAUSE_OPTION, PACE_OPTION)
     plain = {name: value for name, value in options.items() if name.lower() not in ours}
     text = options.get(PROPERTIES_OPTION)
     if not text:

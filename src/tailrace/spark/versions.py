@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from dataclasses import dataclass
 from functools import cache
 
 import pyspark
@@ -64,6 +65,12 @@ def _text(of: tuple[int, int]) -> str:
     return f"{of[0]}.{of[1]}"
 
 
+def streaming_class(package: str, name: str) -> str:
+    """The full name of a class of Spark's streams, which 4.0 has in one package and later releases in several."""
+    inner = "" if release(pyspark.__version__) < (4, 1) else f"{package}."
+    return f"org.apache.spark.sql.execution.streaming.{inner}{name}"
+
+
 try:
     from pyspark.sql.datasource import DataSource as DataSource
     from pyspark.sql.datasource import DataSourceReader as DataSourceReader
@@ -72,3 +79,26 @@ try:
 except ImportError:
     demand()
     raise
+
+# Whether `latestOffset` gets the query's offset and a limit, and AvailableNow is passed on: from 4.2 on, and with some
+# platforms' 4.1. Older ones know neither, see older_reader.py.
+try:
+    from pyspark.sql.streaming.datasource import ReadLimit as ReadLimit
+    from pyspark.sql.streaming.datasource import ReadMaxBytes as ReadMaxBytes
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow as SupportsTriggerAvailableNow
+
+    TELLS_START = True
+except ImportError:
+    TELLS_START = False
+
+    class ReadLimit:  # type: ignore[no-redef]
+        """How much a micro-batch may read."""
+
+    @dataclass
+    class ReadMaxBytes(ReadLimit):  # type: ignore[no-redef]
+        """So many bytes."""
+
+        max_bytes: int
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """A reader that is told of AvailableNow."""

@@ -96,17 +96,16 @@ class KafkaSink:
         self, frame: DataFrame, settings: Settings, ticket: Ticket | None, pool: str
     ) -> list[tuple[int, int, str, int]]:
         """Runs the tasks; what each says of each row."""
-        from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
+        from tailrace.spark.arrow_tasks import applied
 
         send = _task(settings, ticket, self.config, self.source, tuple(self.steps), self.run_id)
         session = frame.sparkSession
         usual = session.conf.get(_BATCH_SETTING)
         session.conf.set(_BATCH_SETTING, _ROWS_A_BATCH)
         try:
-            # Not mapInArrow: that loads pandas, which nothing here needs.
             with _own_workers(session, pool):
-                sent = arrow_udf(send, _SENT)("split", "bytes")
-            return [tuple(row["sent"]) for row in frame.select(sent.alias("sent")).collect()]
+                sent = applied(frame, send, ("split", "bytes"), _SENT)
+            return [tuple(row[0]) for row in sent.collect()]
         finally:
             session.conf.set(_BATCH_SETTING, str(usual))
 

@@ -1,0 +1,236 @@
+"""The same source on every supported Spark: `tailrace run` and a query of one's own, in an environment of each.
+
+`make spark-versions` makes the environments, see tools/spark_environments.py; without one a test is skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from deltalake import DeltaTable
+
+from tailrace.cli.demo import QUICK_START
+from tailrace.pipeline.checkpoint import position
+from tailrace.spark.versions import TRIED, release
+from tailrace.testing.kafka import EmbeddedKafka
+from tests.behaviour.kafka_topics import consumed
+from tests.behaviour.test_cli import records
+from tests.conftest import Database
+
+ENVIRONMENTS = Path(__file__).parents[2] / ".work" / "spark"
+OWN = release(pyspark.__version__)
+RELEASES = [".".join(map(str, each)) for each in TRIED]
+COMMAND = ("-c", "from tailrace.cli.main import main; main()")
+SECONDS = 240
+INSERT = "INSERT INTO orders SELECT n, repeat('y', 200) FROM generate_series({}, {}) n"
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
+
+
+def python(version: str) -> str:
+    """The Python that has this release of Spark."""
+    if release(version) == OWN:
+        return sys.executable
+    program = ENVIRONMENTS / version / "bin" / "python"
+    if not program.exists():
+        pytest.skip(f"there is no Spark {version}: run `make spark-versions`")
+    return str(program)
+
+
+class Pipeline:
+    """A pipeline file, and what it has written so far."""
+
+    def __init__(self, database: Database, folder: Path, sink: dict[str, object], **properties: str) -> None:
+        self.folder, self.name = folder, database.name
+        given = {
+            **database.properties,
+            "topic.prefix": "t",
+            "slot.name": f"slot_{database.name}",
+            "publication.name": f"publication_{database.name}",
+            "table.include.list": r"public\.orders",
+            "tombstones.on.delete": "false",
+            **{name.replace("__", "."): value for name, value in properties.items()},
+        }
+        self.checkpoint = folder / "checkpoint"
+        content = {
+            "source": {"connector": "postgres", "config": given},
+            "sink": sink,
+            "checkpoint": str(self.checkpoint),
+            "spark": {"spark.master": "local[2]", **QUICK_START},
+        }
+        self.file = folder / "pipeline.yaml"
+        self.file.write_text(json.dumps(content))
+
+    def start(self, version: str, *options: str) -> subprocess.Popen[str]:
+        """`tailrace run` on that Spark."""
+        command = [python(version), *COMMAND, "run", str(self.file), *options]
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def once(self, version: str) -> str:
+        """Run up to where the log ends at the start; what was printed."""
+        process = self.start(version, "--once")
+        try:
+            printed, _ = process.communicate(timeout=SECONDS)
+        finally:
+            process.kill()
+        assert process.returncode == 0, printed
+        return printed
+
+    def newest(self) -> int:
+        """The number of the newest micro-batch."""
+        there = position(str(self.checkpoint)).planned
+        assert there is not None
+        return there.number
+
+    def planned(self) -> int:
+        """The number of the newest micro-batch of a pipeline that has ended: it is committed."""
+        there = position(str(self.checkpoint))
+        assert there.committed == there.planned
+        return self.newest()
+
+    def events(self) -> Counter[tuple[str, int]]:
+        """How often each change came."""
+        return Counter(map(change, records(self.folder / "events")))
+
+
+def change(record: dict[str, Any]) -> tuple[str, int]:
+    """An event's operation and key."""
+    event = record["value"]["payload"] if "payload" in record["value"] else record["value"]
+    return event["op"], (event["after"] or event["before"])["id"]
+
+
+def until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Wait for what a running pipeline does."""
+    end = time.monotonic() + SECONDS
+    while not condition():
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < end
+        time.sleep(0.3)
+
+
+@pytest.fixture
+def orders(database: Database) -> Database:
+    """A database with a table of 100 rows."""
+    database.execute(
+        "CREATE TABLE orders (id int PRIMARY KEY, note text)",
+        "ALTER TABLE orders REPLICA IDENTITY FULL",
+        "INSERT INTO orders SELECT n, repeat('x', 200) FROM generate_series(1, 100) n",
+    )
+    return database
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_each_change_comes_once_whatever_ends_a_run(orders: Database, tmp_path: Path, version: str) -> None:
+    pipeline = Pipeline(orders, tmp_path, {"json": {"path": str(tmp_path / "events")}}, maxBytesPerTrigger="65536")
+    expected = Counter({("r", n): 1 for n in range(1, 101)})
+    pipeline.once(version)
+    assert pipeline.events() == expected
+    pipeline.once(version)
+    before = pipeline.planned()
+    orders.execute(*(INSERT.format(n, n + 99) for n in range(1001, 3001, 100)))
+    expected += Counter({("c", n): 1 for n in range(1001, 3001)})
+    pipeline.once(version)
+    assert pipeline.events() == expected
+    assert pipeline.planned() > before + 3, "a backlog is read in micro-batches of the size that is set"
+    process = pipeline.start(version)
+    orders.execute("UPDATE orders SET note = 'z' WHERE id <= 50")
+    expected += Counter({("u", n): 1 for n in range(1, 51)})
+    until(lambda: pipeline.events() == expected, process)
+    orders.execute("DELETE FROM orders WHERE id <= 50")
+    expected += Counter({("d", n): 1 for n in range(1, 51)})
+    time.sleep(0.3)
+    process.kill()
+    process.communicate()
+    process = pipeline.start(version)
+    until(lambda: pipeline.events() == expected, process)
+    before = pipeline.newest()
+    time.sleep(5)
+    assert pipeline.newest() <= before + 2, "only what the server itself writes to its log makes a micro-batch"
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert pipeline.events() == expected
+
+
+PROGRAM = """
+import json, os, sys
+os.environ["PYSPARK_PYTHON"] = sys.executable
+from pyspark.sql import SparkSession
+given = json.loads(sys.argv[1])
+spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+for _ in range(given["runs"]):
+    changes = spark.readStream.format("postgres-cdc").options(**given["options"]).load()
+    writer = changes.writeStream.format("json").option("path", given["path"])
+    query = writer.option("checkpointLocation", given["checkpoint"]).trigger(availableNow=True).start()
+    query.awaitTermination()
+"""
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_a_query_of_ones_own_reads_what_there_is(orders: Database, tmp_path: Path, version: str) -> None:
+    """On 4.0 and 4.1 AvailableNow is one micro-batch: the snapshot, then the whole backlog in spite of the limit."""
+    options = {
+        **orders.properties,
+        "topic.prefix": "t",
+        "slot.name": f"slot_{orders.name}",
+        "publication.name": f"publication_{orders.name}",
+        "table.include.list": r"public\.orders",
+        "maxBytesPerTrigger": "65536",
+    }
+    given = {"options": options, "path": str(tmp_path / "out"), "checkpoint": str(tmp_path / "checkpoint"), "runs": 1}
+
+    def run(runs: int) -> Counter[str]:
+        command = [python(version), "-c", PROGRAM, json.dumps({**given, "runs": runs})]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        assert done.returncode == 0, done.stderr
+        return Counter(json.loads(line["value"])["payload"]["op"] for line in records(tmp_path / "out"))
+
+    assert run(1) == {"r": 100}
+    orders.execute(*(INSERT.format(n, n + 99) for n in range(1001, 3001, 100)))
+    assert run(2) == {"r": 100, "c": 2000}
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_a_replica_equals_its_source(orders: Database, tmp_path: Path, version: str) -> None:
+    pipeline = Pipeline(orders, tmp_path, {"replica": {"path": str(tmp_path / "replica")}})
+    pipeline.once(version)
+    orders.execute("UPDATE orders SET note = 'z' WHERE id <= 50", "DELETE FROM orders WHERE id > 90")
+    pipeline.once(version)
+    rows = DeltaTable(str(tmp_path / "replica" / "public.orders")).to_pyarrow_table().to_pylist()
+    with orders.connect() as connection:
+        expected = connection.execute("SELECT id, note FROM orders ORDER BY id").fetchall()
+    assert sorted((row["id"], row["note"]) for row in rows) == expected
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_kafka_has_each_change_once(orders: Database, kafka: EmbeddedKafka, tmp_path: Path, version: str) -> None:
+    topic = f"t_{orders.name}.public.orders"
+    sink = {"kafka": {"bootstrap.servers": kafka.bootstrap}}
+    pipeline = Pipeline(orders, tmp_path, sink, topic__prefix=f"t_{orders.name}")
+    pipeline.once(version)
+    orders.execute("UPDATE orders SET note = 'z' WHERE id <= 50")
+    pipeline.once(version)
+    values = [json.loads(message.value() or b"") for message in consumed(kafka, topic)]
+    assert Counter(value["payload"]["op"] for value in values) == {"r": 100, "u": 50}
+
+
+def test_a_checkpoint_goes_from_one_spark_to_the_next_and_back(orders: Database, tmp_path: Path) -> None:
+    pipeline = Pipeline(orders, tmp_path, {"json": {"path": str(tmp_path / "events")}})
+    expected = Counter({("r", n): 1 for n in range(1, 101)})
+    for number, version in enumerate([*RELEASES, *reversed(RELEASES[:-1])]):
+        pipeline.once(version)
+        assert pipeline.events() == expected, f"Spark {version}"
+        orders.execute(INSERT.format(1000 + number, 1000 + number))
+        expected[("c", 1000 + number)] += 1
+    pipeline.once(RELEASES[-1])
+    assert pipeline.events() == expected
