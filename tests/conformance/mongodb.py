@@ -232,7 +232,12 @@ class MongoSubject(Subject):
         "a_truncate_is_an_event": "there is no such command: all documents are deleted, one by one",
     }
 
-    long = RARE_MODES | {"a_table_is_added_under_load", "a_pipeline_begins_with_more_signals_than_are_read"}
+    long = RARE_MODES | {
+        *("a_table_is_added_under_load", "a_snapshot_under_load_leaves_a_replica_equal"),
+        *("a_pipeline_begins_with_more_signals_than_are_read", "more_signals_than_are_read_never_stop_a_pipeline"),
+        *("a_snapshot_of_several_batches_resumes_where_it_was", "a_replica_that_was_deleted_is_read_again"),
+        *("a_pipeline_continues_where_another_program_stopped", "kafka_has_each_event_once"),
+    }
 
     def start(self, request: pytest.FixtureRequest) -> None:
         """See Subject.start."""

@@ -208,7 +208,8 @@ class SqlServerSubject(Subject):
 
     long = RARE_MODES | {
         *("a_table_is_added_under_load", "kafka_has_each_event_once"),
-        "a_pipeline_begins_with_more_signals_than_are_read",
+        *("a_pipeline_begins_with_more_signals_than_are_read", "more_signals_than_are_read_never_stop_a_pipeline"),
+        *("a_replica_that_was_deleted_is_read_again", "the_checkpoint_of_another_source_is_an_error"),
     }
 
     def start(self, request: pytest.FixtureRequest) -> None:
