@@ -30,12 +30,16 @@ def make(version: str) -> None:
     subprocess.run(command, check=True)
     printed = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     own = Path(subprocess.run(printed, check=True, capture_output=True, text=True).stdout.strip())
-    (own / "shared.pth").write_text(f"{PROJECT / 'src'}\n{sysconfig.get_path('purelib')}\n")
+    # Python does not read the .pth files of a folder that a .pth file names, so this has what they have added.
+    (own / "shared.pth").write_text("\n".join(each for each in sys.path[1:] if not _is_standard(each)) + "\n")
     (folder / ".ready").touch()
+
+
+def _is_standard(folder: str) -> bool:
+    return folder.endswith(".zip") or Path(folder).is_relative_to(sysconfig.get_path("stdlib"))
 
 
 if __name__ == "__main__":
     for each in TRIED:
         if each != release(pyspark.__version__):
             make(".".join(map(str, each)))
-    sys.exit()
