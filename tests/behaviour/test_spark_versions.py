@@ -167,7 +167,9 @@ import json, os, sys
 os.environ["PYSPARK_PYTHON"] = sys.executable
 from pyspark.sql import SparkSession
 given = json.loads(sys.argv[1])
-spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+builder = builder.config("spark.sql.streaming.triggerAvailableNowWrapper.enabled", given["asks_early"])
+spark = builder.getOrCreate()
 for _ in range(given["runs"]):
     changes = spark.readStream.format("postgres-cdc").options(**given["options"]).load()
     writer = changes.writeStream.format("json").option("path", given["path"])
@@ -176,28 +178,57 @@ for _ in range(given["runs"]):
 """
 
 
+class Query:
+    """A query of one's own with AvailableNow, each time in a new process."""
+
+    def __init__(self, database: Database, folder: Path, version: str) -> None:
+        self.folder, self.version = folder, version
+        options = {
+            **database.properties,
+            "topic.prefix": "t",
+            "slot.name": f"slot_{database.name}",
+            "publication.name": f"publication_{database.name}",
+            "table.include.list": r"public\.orders",
+            "maxBytesPerTrigger": "65536",
+        }
+        self.given = {"options": options, "path": str(folder / "out"), "checkpoint": str(folder / "checkpoint")}
+
+    def run(self, runs: int = 1, *, asks_early: bool = False) -> subprocess.CompletedProcess[str]:
+        """So many runs."""
+        given = json.dumps({**self.given, "runs": runs, "asks_early": str(asks_early).lower()})
+        command = [python(self.version), "-c", PROGRAM, given]
+        return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+    def operations(self) -> Counter[str]:
+        """How many changes of each kind came."""
+        return Counter(json.loads(line["value"])["payload"]["op"] for line in records(self.folder / "out"))
+
+
 @pytest.mark.parametrize("version", RELEASES)
 def test_a_query_of_ones_own_reads_what_there_is(orders: Database, tmp_path: Path, version: str) -> None:
     """On 4.0 and 4.1 AvailableNow is one micro-batch: the snapshot, then the whole backlog in spite of the limit."""
-    options = {
-        **orders.properties,
-        "topic.prefix": "t",
-        "slot.name": f"slot_{orders.name}",
-        "publication.name": f"publication_{orders.name}",
-        "table.include.list": r"public\.orders",
-        "maxBytesPerTrigger": "65536",
-    }
-    given = {"options": options, "path": str(tmp_path / "out"), "checkpoint": str(tmp_path / "checkpoint"), "runs": 1}
-
-    def run(runs: int) -> Counter[str]:
-        command = [python(version), "-c", PROGRAM, json.dumps({**given, "runs": runs})]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-        assert done.returncode == 0, done.stderr
-        return Counter(json.loads(line["value"])["payload"]["op"] for line in records(tmp_path / "out"))
-
-    assert run(1) == {"r": 100}
+    query = Query(orders, tmp_path, version)
+    done = query.run()
+    assert done.returncode == 0, done.stderr
+    assert query.operations() == {"r": 100}
     orders.execute(*(INSERT.format(n, n + 99) for n in range(1001, 3001, 100)))
-    assert run(2) == {"r": 100, "c": 2000}
+    done = query.run(2)
+    assert done.returncode == 0, done.stderr
+    assert query.operations() == {"r": 100, "c": 2000}
+
+
+@pytest.mark.parametrize("version", RELEASES[:2])
+def test_a_setting_that_asks_before_the_checkpoint_is_read_loses_nothing(
+    orders: Database, tmp_path: Path, version: str
+) -> None:
+    query = Query(orders, tmp_path, version)
+    assert query.run().returncode == 0
+    orders.execute(INSERT.format(1001, 1100))
+    done = query.run(asks_early=True)
+    assert done.returncode != 0
+    assert "the slot exists already" in done.stderr, "the reader takes the query for a new one"
+    assert query.run().returncode == 0
+    assert query.operations() == {"r": 100, "c": 100}
 
 
 @pytest.mark.parametrize("version", RELEASES)
