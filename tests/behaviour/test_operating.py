@@ -161,6 +161,7 @@ def test_a_table_that_cannot_be_added_or_removed_is_an_error_at_once(database: D
     assert again.edit is None
 
 
+@pytest.mark.long
 def test_a_table_that_may_not_be_added_is_refused_with_all_that_it_takes_shown_and_read_later(
     database: Database, pipeline: Path, spark: SparkSession
 ) -> None:

@@ -170,6 +170,7 @@ KEYS = {
 }
 
 
+@pytest.mark.long
 def test_keys_of_many_types_are_queried_and_repaired(database: Database, tmp_path: Path) -> None:
     database.execute("CREATE TYPE color AS ENUM ('red', 'blue')")
     tables = {kind: f"k{place}" for place, kind in enumerate(KEYS)}
@@ -251,6 +252,7 @@ def test_values_that_no_column_of_their_type_holds(database: Database, tmp_path:
         assert compared(pipeline, "public.early").outcome == "different"
 
 
+@pytest.mark.long
 def test_a_table_without_a_key_is_decided_while_it_changes(database: Database, tmp_path: Path) -> None:
     database.execute(
         "CREATE TABLE log (at int, what text)",

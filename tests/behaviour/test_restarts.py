@@ -163,6 +163,7 @@ def test_senders_that_are_all_taken_are_waited_for(caplog: pytest.LogCaptureFixt
         assert isinstance(told.value.__cause__, psycopg.errors.TooManyConnections)
 
 
+@pytest.mark.long
 def test_a_limit_on_the_transactions_of_the_role_does_not_end_a_snapshot(database: Database) -> None:
     """The snapshot is exported, held and read under settings of its own, by both ways of reading a table."""
     role = f"limited_{database.name}"

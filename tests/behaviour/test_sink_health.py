@@ -181,6 +181,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         eventually(lambda: said() is None, seconds=SOON)
 
 
+@pytest.mark.long
 def test_a_sink_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a folder of a server that is gone does."""
     hangs = threading.Event()

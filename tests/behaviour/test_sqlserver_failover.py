@@ -56,7 +56,7 @@ def test_a_pipeline_goes_on_at_another_node(source: SqlServerSource, is_running:
             source.server.become(source.server.platform, before)
 
 
-@pytest.mark.parametrize("later", [0, 1, 2, 3])
+@pytest.mark.parametrize("later", [0, *(pytest.param(many, marks=pytest.mark.long) for many in (1, 2, 3))])
 @pytest.mark.parametrize("is_running", [True, False])
 def test_a_restore_to_an_older_point_is_an_error(source: SqlServerSource, is_running: bool, later: int) -> None:
     """Whether the restored log ends before what was read, at the same LSN, or behind it."""
@@ -108,6 +108,7 @@ def test_another_database_of_the_name_is_an_error(source: SqlServerSource) -> No
             other.close()
 
 
+@pytest.mark.long
 def test_a_readable_replica_that_lags_is_waited_for(source: SqlServerSource) -> None:
     """The primary replica has told of more than the secondary one has got by now."""
     with stepping("sqlserver", source, **FAST) as stream:

@@ -99,6 +99,7 @@ def test_nothing_is_written_with_read_only(name: str, request: pytest.FixtureReq
     assert done.report["read_only"]
 
 
+@pytest.mark.long
 def test_an_interrupted_run_drops_everything(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     interrupted("postgres", signal.SIGINT, request, tmp_path)
 
@@ -226,6 +227,7 @@ def test_a_server_that_deviates_is_told(database: Database) -> None:
     assert "**differs**" in page(report)
 
 
+@pytest.mark.long
 def test_a_database_without_capture_is_told_how_to_get_it(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with placed("sqlserver", request) as place:
         assert isinstance(place, SqlServerPlace)
