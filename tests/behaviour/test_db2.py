@@ -294,6 +294,7 @@ def test_the_printed_statements_register_a_table(source: Db2Source) -> None:
         assert [(each["op"], each["after"]["V"]) for each in stream.step()[0]] == [("c", 2), ("u", 3)]
 
 
+@pytest.mark.long
 def test_a_connection_that_is_cut_anywhere_is_logged_and_reconnected(source: Db2Source) -> None:
     given = source.properties("p") | {"topic.prefix": "t", "errors.max.retries": "0", "driver.loginTimeout": "5"}
     question = "SELECT TABSCHEMA, TABNAME FROM SYSCAT.TABLES ORDER BY TABSCHEMA, TABNAME"
@@ -327,6 +328,7 @@ def test_any_unique_index_may_be_the_key(source: Db2Source) -> None:
             assert (now.obstacle(now.table(table), (columns,)) is None) is is_unique
 
 
+@pytest.mark.long
 def test_a_lock_for_a_snapshot_has_a_limit(source: Db2Source) -> None:
     """While somebody else holds the table."""
     package = registry.named("db2").load()

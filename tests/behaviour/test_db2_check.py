@@ -83,6 +83,7 @@ def test_the_control_schema_is_written_in_any_case(source: Db2Source, schema: st
     assert "missing or cannot be read" not in told
 
 
+@pytest.mark.long
 def test_a_table_in_reorg_pending_says_what_ends_it() -> None:
     given = {"database.user": "db2inst1", "database.password": "db2inst1", "topic.prefix": "t"}
     with Db2(reorg=True) as server:

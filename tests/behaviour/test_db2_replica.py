@@ -61,6 +61,7 @@ def following(spark: SparkSession, source: Db2Source, folder: Path, *columns: st
         running.stop()
 
 
+@pytest.mark.long
 def test_a_table_whose_registration_stopped_is_read_again(
     spark: SparkSession, source: Db2Source, tmp_path: Path
 ) -> None:

@@ -81,6 +81,7 @@ def test_a_state_topic_without_rights(case: Case, operation: AclOperation) -> No
     assert "kafka-acls.sh" in str(found.remedy)
 
 
+@pytest.mark.long
 def test_brokers_out_of_reach_and_settings_that_are_wrong(kafka: EmbeddedKafka) -> None:
     far = Case(kafka, **{"message.timeout.ms": 1500, "bootstrap.servers": "127.0.0.1:9"})
     assert "127.0.0.1:9" in problem(looked(far)).what

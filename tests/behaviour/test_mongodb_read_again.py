@@ -49,6 +49,7 @@ def test_dropped_collections_are_kept_if_asked_for_and_reconcile_lists_them(repl
 SLOW = {"sink": {"read_again": {"at_most_every": "0s", "rows_per_second": 40}}, "incremental.snapshot.chunk.size": "20"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("replica", [SLOW], indirect=True)
 def test_collections_that_are_read_again_may_be_dropped_and_renamed_meanwhile(replica: Replica) -> None:
     shop, names = replica.shop, ("dropped", "again", "moved", "target", "other")

@@ -172,6 +172,7 @@ def found(kafka: EmbeddedKafka, name: str) -> list[tuple[str | bytes | None, str
     return [(message.key(), message.value()) for message in consumed(kafka, name)]
 
 
+@pytest.mark.long
 def test_pipeline_into_kafka_that_is_down_fails_with_the_sentence(
     database: Database, spark: SparkSession, tmp_path: Path
 ) -> None:

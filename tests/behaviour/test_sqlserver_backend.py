@@ -10,6 +10,7 @@ from tests.conftest import Database
 from tests.servers.sqlserver.backend import Backend
 
 
+@pytest.mark.long
 def test_a_statement_whose_client_has_left_is_abandoned(database: Database) -> None:
     client, served = socket.socketpair()
     backend = Backend(database.dsn)

@@ -167,6 +167,7 @@ def test_a_table_that_is_locked_for_long_is_waited_for(
     assert "Lock request time out" in caplog.text
 
 
+@pytest.mark.long
 def test_readers_that_wait_for_writers_stop_nothing(source: SqlServerSource) -> None:
     """As where the database has no versions of rows: the capture job, clean-up and readers wait for one another."""
     server, stopped = source.server, threading.Event()

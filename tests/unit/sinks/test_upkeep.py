@@ -199,6 +199,7 @@ def test_a_table_of_an_older_release_gets_the_retention(replica: Replica) -> Non
     assert replica.table.version() <= version + 2, "the properties are not written again"
 
 
+@pytest.mark.long
 def test_the_log_is_cleaned_and_the_record_stays(replica: Replica) -> None:
     replica.write(configuration=UPKEEP.properties)
     for _ in range(98):
