@@ -90,7 +90,7 @@ def restructure(shop: Shop) -> None:
     shop.viewed.drop()
 
 
-@pytest.mark.parametrize("is_stopped", [False, True], ids=["running", "stopped"])
+@pytest.mark.parametrize("is_stopped", [False, pytest.param(True, marks=pytest.mark.long)], ids=["running", "stopped"])
 @pytest.mark.parametrize(
     "replica",
     [
