@@ -109,6 +109,20 @@ def test_deadlock_has_a_victim(table: Client, connect: Callable[..., Client]) ->
     assert victim == [(1205,)] or counts == (0, 0)
 
 
+def test_a_table_that_is_dropped_while_a_statement_waits_for_it_is_an_invalid_object(
+    table: Client, connect: Callable[..., Client]
+) -> None:
+    second = connect()
+    table.run("BEGIN TRAN; DROP TABLE t")
+    failures: list[int | None] = []
+    waiting = threading.Thread(target=lambda: failures.append(second.error("UPDATE t SET a = 21 WHERE id = 1")))
+    waiting.start()
+    waiting.join(1)
+    table.run("COMMIT")
+    waiting.join()
+    assert failures == [208]
+
+
 def test_repeatable_read_keeps_the_rows_read(table: Client, other: Client) -> None:
     table.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; BEGIN TRAN")
     assert table.run("SELECT a FROM t WHERE id = 1") == [(10,)]

@@ -38,11 +38,23 @@ def translate(failure: EngineError, backend: Backend, spid: int) -> SqlError:
         return SqlError(number, severity, failure.text)
     if failure.state in ("23505", "23502", "23503", "23514"):
         return _constraint(failure, backend)
+    if failure.state == "42P01":
+        return _dropped(failure, backend)
     number = _NUMBERS.get(failure.state)
     if number is None:
         return SqlError(50001, 16, f"The SQL Server test double failed: {failure}")
     kind = next((name for word, name in _TYPES.items() if word in failure.text), "numeric")
     return error(number, spid if number == 1205 else kind)
+
+
+def _dropped(failure: EngineError, backend: Backend) -> SqlError:
+    """An object that another session has dropped since this statement's names were looked up."""
+    object_id = int((re.search(r"\bt(\d+)", failure.text) or ["", "0"])[1])
+    rows = backend.run(
+        "SELECT s.name, o.name FROM cat.objects o JOIN cat.schemas s USING (database_id, schema_id)"
+        f" WHERE o.object_id = {object_id}"
+    ).rows
+    return error(208, ".".join(map(str, rows[0])) if rows else str(object_id))
 
 
 def _constraint(failure: EngineError, backend: Backend) -> SqlError:
