@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import TypeVar
 
 from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, Instance
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.schema_changes import Switch
 from tailrace.model.table import TableId
 
+T = TypeVar("T")
 # What is taken from a connection at once, and what a part has at least: a task for less costs more than it saves.
 ROWS = 20_000
 # So many change tables are counted by one statement.
@@ -69,28 +71,28 @@ def counted(
 
     Those that were dropped since they were listed have no rows.
     """
-    found: dict[Instance, int] = {}
-    for first in range(0, len(instances), _COUNTED):
-        piece = instances[first : first + _COUNTED]
+    return dict(
+        in_pieces(dialect, instances, _COUNTED, lambda piece: _of_piece(dialect, connection, piece, begin, end).items())
+    )
+
+
+def in_pieces(
+    dialect: Dialect, instances: Sequence[Instance], size: int, ask: Callable[[Sequence[Instance]], Iterable[T]]
+) -> list[T]:
+    """What a query tells of instances, `size` of them at once. May raise the driver's errors.
+
+    Nothing is told of those that were dropped since they were listed: a query that fails for one is asked for each.
+    """
+    told: list[T] = []
+    for first in range(0, len(instances), size):
+        piece = instances[first : first + size]
         try:
-            found |= _of_piece(dialect, connection, piece, begin, end)
+            told += ask(piece)
         except dialect.failures.driver_error as error:
             if not dialect.is_missing(error):
                 raise
-            for each in piece:
-                found |= _of_one(dialect, connection, each, begin, end)
-    return found
-
-
-def _of_one(
-    dialect: Dialect, connection: Connection, instance: Instance, begin: Reading, end: Reading
-) -> dict[Instance, int]:
-    try:
-        return _of_piece(dialect, connection, [instance], begin, end)
-    except dialect.failures.driver_error as error:
-        if not dialect.is_missing(error):
-            raise
-        return {}
+            told += in_pieces(dialect, piece, 1, ask) if len(piece) > 1 else ()
+    return told
 
 
 def _of_piece(

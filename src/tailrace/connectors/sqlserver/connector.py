@@ -129,4 +129,4 @@ class SqlServerConnector(ChangeTableConnector):
 
     def unbrought(self, connection: Connection, instances: Sequence[Instance], begin: Reading) -> Sequence[Instance]:
         """See ChangeTableConnector.unbrought."""
-        return unbrought(connection, Catalog(connection, self.config), instances, begin)
+        return unbrought(self.dialect, connection, Catalog(connection, self.config), instances, begin)

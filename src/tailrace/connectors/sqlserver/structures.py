@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tailrace.connectors.change_tables.dialect import Instance
+from tailrace.connectors.change_tables.dialect import Dialect, Instance
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.ranges import in_pieces
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.position import literal_of
@@ -51,17 +52,17 @@ def structures(connection: Connection, catalog: Catalog, end: Reading) -> dict[T
 
 
 def unbrought(
-    connection: Connection, catalog: Catalog, instances: Sequence[Instance], begin: Reading
+    dialect: Dialect, connection: Connection, catalog: Catalog, instances: Sequence[Instance], begin: Reading
 ) -> list[Instance]:
     """Those of the instances whose tables have rows that no change behind a position has brought."""
-    found: list[Instance] = []
-    for first in range(0, len(instances), _AT_ONCE):
-        piece = instances[first : first + _AT_ONCE]
+
+    def ask(piece: Sequence[Instance]) -> list[Instance]:
         queries = (
             f"SELECT {place} AS place WHERE {_has_others(catalog, each, begin)}" for place, each in enumerate(piece)
         )
-        found += [piece[int(place)] for (place,) in connection.rows(" UNION ALL ".join(queries))]
-    return found
+        return [piece[int(place)] for (place,) in connection.rows(" UNION ALL ".join(queries))]
+
+    return in_pieces(dialect, instances, _AT_ONCE, ask)
 
 
 def in_effect(catalog: Catalog, database: str, end: Reading) -> dict[TableId, Instance]:
