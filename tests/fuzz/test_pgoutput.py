@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
+from tailrace.config.faults import Faults
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.log.decoder import LogDecoder
 from tailrace.connectors.postgres.log.protocol.framing import PADDING, Packed, packed
@@ -21,7 +22,6 @@ from tailrace.connectors.postgres.log.protocol.segment import segment
 from tailrace.connectors.postgres.log.structures import Structures
 from tailrace.connectors.value_type import cast_type, text_type
 from tailrace.errors import DecodeError
-from tailrace.events.faults import Faults
 from tailrace.model.table import Column, TableId, TableSchema
 from tests.fuzz import pgoutput_messages as wire
 from tests.fuzz.pgoutput_messages import UNCHANGED, xlog

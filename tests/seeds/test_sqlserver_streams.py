@@ -11,11 +11,11 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
+from tailrace.config.topics import TopicNaming
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.connectors.sqlserver.log.end import AGENT_DOWN, AgentCheck
 from tailrace.connectors.sqlserver.types.values import SqlType, value_type
 from tailrace.events.schema_change import SchemaChangeWriter
-from tailrace.events.topics import TopicNaming
 from tailrace.events.transactions import TransactionTracker
 from tests.behaviour.stepping import Record, Stepped
 from tests.conformance.sqlserver import SqlServerSource

@@ -17,9 +17,11 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 
 # Each package may import only itself and packages further left.
 ORDER = [
-    *("model", "config", "events", "transforms", "connectors", "snapshot"),
+    *("model", "javalike", "config", "events", "transforms", "connectors", "snapshot"),
     *("capture", "verify", "spark", "sinks", "pipeline", "cli"),
 ]
+# The two wings: what reads databases, and what makes events of changes. They meet in `spark` and in `verify`.
+SOURCES, EVENTS = ("connectors", "snapshot", "capture"), ("events", "transforms")
 # What is outside the order: everybody may import these, and `testing` serves the CLI's demo and the tests.
 FOUNDATION = {"errors", "version"}
 # The package's own face stands before all others: what users call, imported when it is called.
@@ -93,6 +95,20 @@ def test_imports_follow_the_order(room: str) -> None:
     assert not wrong, "\n".join([f"The order is {' < '.join(ORDER)}; imports go left only.", *wrong])
 
 
+@pytest.mark.parametrize(("wing", "other"), [(SOURCES, EVENTS), (EVENTS, SOURCES)])
+def test_neither_wing_imports_the_other(wing: tuple[str, ...], other: tuple[str, ...]) -> None:
+    """Left of ChangeBatch code knows one database, right of it none, and they know nothing of each other."""
+    wrong = [
+        f"{where(module)}:{line} imports {name}: move what both need down to model/ (data, values as text), to config/ "
+        f"(what a property decides) or to javalike/ (Java's behaviour), or let spark/ pass it in"
+        for module in MODULES
+        if where(module).split("/")[0] in wing
+        for line, name in imports(module)
+        if name.startswith(tuple(f"tailrace.{room}" for room in other))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_every_package_has_its_place_in_the_order() -> None:
     found = {where(module).split("/")[0] for module in MODULES} - {FACE}
     unknown = sorted(found - {*ORDER, "testing", *(f"{name}.py" for name in FOUNDATION)})
@@ -131,7 +147,9 @@ def test_only_a_databases_own_modules_name_it(room: str) -> None:
 
 def owns(database: str, module: Path) -> bool:
     """Whether a module is one that may know this database."""
-    return where(module).startswith((f"connectors/{database}/", f"testing/{database}.py", REGISTRY))
+    return where(module).startswith(
+        (f"connectors/{database}/", f"transforms/{database}/", f"testing/{database}.py", REGISTRY)
+    )
 
 
 def test_a_connector_is_found_where_the_rule_looks_for_it() -> None:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tailrace.capture.heartbeat import heartbeat
 from tailrace.config import Config
+from tailrace.config.topics import TopicNaming
 from tailrace.connectors.base import Chunk
+from tailrace.connectors.notifications import Notice, notify
 from tailrace.connectors.snapshots import Fence, ReadChunk
-from tailrace.events.heartbeat import heartbeat
-from tailrace.events.notifications import Notice, notify
-from tailrace.events.topics import TopicNaming
 from tailrace.model.change import ChangeBatch, SnapshotRead, from_ipc, note
 from tailrace.model.schema_change import DROP
 from tailrace.model.table import TableSchema

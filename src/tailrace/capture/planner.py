@@ -20,10 +20,10 @@ from tailrace.capture.table_watch import TableWatch
 from tailrace.config import Config
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.log_ports import Connector, LogEnd
+from tailrace.connectors.notifications import SKIPPED, Notice
 from tailrace.connectors.offset import BEGIN, SNAPSHOT, STREAM
 from tailrace.connectors.retry import pause
 from tailrace.errors import SourceError
-from tailrace.events.notifications import SKIPPED, Notice
 from tailrace.snapshot.channels import Channels
 from tailrace.snapshot.on_demand import AdHocSnapshots, Step
 from tailrace.snapshot.signals import table_of

@@ -57,10 +57,11 @@ def source_of(path: Path) -> tuple[ConnectorPackage, Config]:
     if path.suffix in CONNECTOR_FILES:
         from tailrace.config.dialects import read
         from tailrace.connectors.registry import of_source
+        from tailrace.transforms.registry import CHECKS
 
         properties = read(path)
         package = of_source(None, properties).load()
-        return package, package.resolve(properties)
+        return package, package.resolve(properties, CHECKS)
     from tailrace.pipeline.definition import load
 
     definition = load(path)

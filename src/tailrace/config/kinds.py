@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from tailrace.javalike.patterns import compile_pattern
+
 Value = str | bool | int | tuple[str, ...] | tuple[re.Pattern[str], ...]
 
 _INT, _LONG = 2**31 - 1, 2**63 - 1
@@ -16,7 +18,6 @@ _KEY_ENTRY = re.compile(r"^\s*([^:]+):([^:,]+(,[^:,]+)*)\s*$")
 _IDENTITY_ENTRY = re.compile(r"^\s*([^\s:]+):(DEFAULT|FULL|NOTHING|INDEX\s+\S+)\s*$", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _PLAIN_COMMA = re.compile(r"(?<!\\)((?:\\\\)*),")
-_QUOTED_OR_GROUP = re.compile(r"\\Q(.*?)(?:\\E|$)|\\.|\(\?<(?=[A-Za-z])", re.DOTALL)
 
 
 class InvalidValue(Exception):
@@ -52,25 +53,9 @@ def _comma(match: re.Match[str]) -> str:
     return "," if match[0] == r"\," else match[0]
 
 
-def compile_pattern(text: str) -> re.Pattern[str]:
-    """A Debezium (Java) regular expression, case-insensitive for ASCII as there; use `fullmatch`. Raises re.error."""
-    return re.compile(to_python(text), re.IGNORECASE | re.ASCII)
-
-
-def to_python(text: str) -> str:
-    """A Java regular expression in Python's notation."""
-    return _QUOTED_OR_GROUP.sub(_to_python, text)
-
-
 def expression(*parts: str) -> str:
     """A table, by the parts of its name, as an entry of an include list: an expression, which a comma would end."""
     return r"\.".join(re.sub(r"([^\w ])", r"\\\1", part) for part in parts)
-
-
-def _to_python(match: re.Match[str]) -> str:
-    if match[1] is not None:
-        return re.escape(match[1])
-    return "(?P<" if match[0] == "(?<" else match[0]
 
 
 def _flag(text: str) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tailrace.config.resolve import Config, Problem
+from tailrace.model.masked import digest_name
 from tailrace.model.masks import Hash as Hash
 from tailrace.model.masks import Stars as Stars
 from tailrace.model.masks import Truncate as Truncate
@@ -79,13 +79,6 @@ class OutOfRange:
 
 def _matches(patterns: Patterns, names: tuple[str, ...]) -> bool:
     return any(pattern.fullmatch(name) for pattern in patterns for name in names)
-
-
-def digest_name(algorithm: str) -> str | None:
-    """hashlib's name of one of Java's algorithms (`SHA-256`, `SHA3-512`, `SHA-512/256`), None if there is none."""
-    name = algorithm.lower().replace("/", "_")
-    name = name.replace("sha3-", "sha3_") if name.startswith("sha3") else name.replace("-", "")
-    return name if name in hashlib.algorithms_available else None
 
 
 def check_hashes(config: Config) -> Iterator[Problem]:

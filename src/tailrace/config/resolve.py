@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 from tailrace.config.dialects import from_mapping
-from tailrace.config.kinds import InvalidValue, Value, compile_pattern
+from tailrace.config.kinds import InvalidValue, Value
 from tailrace.config.misspelt import Elsewhere, Foreign, meant
 from tailrace.config.option import HIDDEN, Option, OptionTable, Status, without_salt
 from tailrace.errors import ConfigError
+from tailrace.javalike.patterns import compile_pattern
 from tailrace.model.table_id import TableNaming
 
 log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailrace.events.transactions import MARKS
 from tailrace.model.change import ChangeBatch, ControlBatch
+from tailrace.model.marks import MARKS
 
 
 @dataclass(frozen=True)

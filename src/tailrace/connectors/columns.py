@@ -18,7 +18,7 @@ from tailrace.connectors.defaults import shown_default
 from tailrace.connectors.masking import altered, check_key
 from tailrace.connectors.value_type import ValueType, converted, keeps_all
 from tailrace.errors import DecodeError
-from tailrace.events.masks import applied
+from tailrace.model.masked import applied
 from tailrace.model.table import Column, TableId, TableSchema
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from tailrace.connectors.value_type import ValueType
 from tailrace.errors import DecodeError
-from tailrace.events.encode.json import encode
+from tailrace.model.text.json import encode
 
 log = logging.getLogger(__name__)
 

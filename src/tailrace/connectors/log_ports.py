@@ -15,11 +15,11 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.config.filters import guard
 from tailrace.connectors.base import Chunk
+from tailrace.connectors.notifications import INITIAL, SKIPPED, Notice
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.snapshot_ports import OnDemandSnapshots
 from tailrace.connectors.snapshots import Fence
 from tailrace.errors import SourceError, TailraceError
-from tailrace.events.notifications import INITIAL, SKIPPED, Notice
 from tailrace.model.source import SourceBlock
 from tailrace.model.structure import Structure
 from tailrace.model.table import TableId, TableSchema

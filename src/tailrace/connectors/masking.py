@@ -12,9 +12,9 @@ from tailrace.config.masks import Mask, Propagate, Stars, Truncate
 from tailrace.connectors.column_info import ColumnInfo, SourceType
 from tailrace.connectors.value_type import ValueType
 from tailrace.errors import ConfigError
-from tailrace.events.encode.json import null_text
-from tailrace.events.masks import applied
+from tailrace.model.masked import applied
 from tailrace.model.masks import Masking
+from tailrace.model.text.json import null_text
 
 log = logging.getLogger(__name__)
 

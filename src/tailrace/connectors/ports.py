@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.resolve import Check
 from tailrace.connectors.base import Key
 from tailrace.connectors.debezium_offset import Entry
 from tailrace.connectors.finding import Finding
@@ -246,8 +247,8 @@ class ConnectorPackage(Protocol):
     replica_properties: Mapping[str, str]
     """Properties that a replica needs, unless the configuration says otherwise."""
 
-    def resolve(self, properties: Mapping[str, object]) -> Config:
-        """The checked configuration. Raises ConfigError naming every problem."""
+    def resolve(self, properties: Mapping[str, object], checks: Sequence[Check] = ()) -> Config:
+        """The checked configuration. Raises ConfigError naming every problem, those that `checks` find among them."""
         ...
 
     def with_columns(self, properties: Mapping[str, str], row: pa.StructType) -> Mapping[str, str]:

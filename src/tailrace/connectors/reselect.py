@@ -18,7 +18,7 @@ from tailrace.config.processors import Reselect
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.value_type import converted
 from tailrace.errors import SourceError
-from tailrace.events.encode.arrow import flags, indices, mask
+from tailrace.model.arrow import flags, indices, mask
 
 log = logging.getLogger(__name__)
 

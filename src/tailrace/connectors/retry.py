@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tailrace.config import Config
-from tailrace.config.kinds import to_python
 from tailrace.errors import TailraceError
+from tailrace.javalike.patterns import to_python
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tailrace.events import json_text
+from tailrace.model.text import json_reader as json_text
 
 log = logging.getLogger(__name__)
 

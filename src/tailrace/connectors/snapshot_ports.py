@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
+from tailrace.connectors.notifications import Notice
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.signal import Mark, Signal
 from tailrace.connectors.snapshots import PagingKey, Place, Unread
 from tailrace.errors import SourceError
-from tailrace.events.notifications import Notice
 from tailrace.model.table import TableId, TableSchema
 
 

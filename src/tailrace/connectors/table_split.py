@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from tailrace.connectors.notifications import Notice
+from tailrace.connectors.snapshot_notices import around_splits
 from tailrace.connectors.snapshots import Place
-from tailrace.events.notifications import Notice
-from tailrace.events.snapshot_notices import around_splits
 from tailrace.model.change import SnapshotRead
 from tailrace.model.table import TableId
 

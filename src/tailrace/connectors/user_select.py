@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from tailrace.config import Config
+from tailrace.config.faults import Faults
 from tailrace.errors import SourceError
-from tailrace.events.faults import Faults
 from tailrace.model.table import TableId
 
 

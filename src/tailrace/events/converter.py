@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tailrace.config import Config
-from tailrace.events.encode.json import PLAIN, Decimals, Style, schema_text
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.text.json import PLAIN, Decimals, Style, schema_text
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 SIMPLE = "org.apache.kafka.connect.storage.SimpleHeaderConverter"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tailrace.config.topics import TopicNaming
 from tailrace.errors import ConfigError
-from tailrace.events.topics import TopicNaming
 from tailrace.model.schema import OPTIONAL_INT64, STRING, ConnectSchema, Field
 from tailrace.model.source import AFTER, BEFORE, SOURCE, TRANSACTION_BLOCK, SourceBlock
 from tailrace.model.table import Column, TableSchema

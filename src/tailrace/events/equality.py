@@ -7,10 +7,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.events.encode.arrow import flags
-from tailrace.events.encode.json import encode
+from tailrace.model.arrow import flags
 from tailrace.model.held import is_held, text_of, value_of
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.text.json import encode
 
 
 def same(old: pa.Array, new: pa.Array, schema: ConnectSchema) -> npt.NDArray[np.bool_]:

@@ -6,12 +6,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.events.converter import JSON, STRING, Converter
-from tailrace.events.encode.arrow import bracketed, entries_of, join, null_where, repeat
-from tailrace.events.encode.json import encode
 from tailrace.events.parts import text_of
 from tailrace.events.payload import filled
 from tailrace.events.value_texts import DECIMAL, java_texts, value_texts
+from tailrace.model.arrow import bracketed, entries_of, join, null_where, repeat
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.text.json import encode
 
 
 def header_texts(values: pa.Array, schema: ConnectSchema, converter: Converter, where: str) -> pa.Array:

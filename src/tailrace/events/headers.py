@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.events.converter import Converter
-from tailrace.events.encode.arrow import flags, indices
 from tailrace.events.header_texts import header_texts
+from tailrace.model.arrow import flags, indices
 from tailrace.model.schema import ConnectSchema
 
 HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])

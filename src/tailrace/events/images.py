@@ -9,12 +9,12 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.events.converter import Converter
-from tailrace.events.encode.arrow import literal
-from tailrace.events.encode.json import Decimals, Fragment, Style, dump, fragment
 from tailrace.events.envelope import Envelope
 from tailrace.events.parts import Parts, flat, struct_parts, text_of
 from tailrace.events.unavailable import placeholder_text
+from tailrace.model.arrow import literal
 from tailrace.model.table import TableSchema
+from tailrace.model.text.json import Decimals, Fragment, Style, dump, fragment
 
 
 class ImageWriter:

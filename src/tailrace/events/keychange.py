@@ -7,9 +7,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.events.encode.arrow import flags, indices, literal
 from tailrace.events.equality import same
 from tailrace.events.payload import required
+from tailrace.model.arrow import flags, indices, literal
 from tailrace.model.change import CREATE, DELETE, UPDATE, ChangeBatch
 
 Bools = npt.NDArray[np.bool_]

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.events.masks import applied
 from tailrace.model.change import PLAIN_KEY, ChangeBatch
+from tailrace.model.masked import applied
 from tailrace.model.table import TableSchema
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.topics import TopicNaming
 from tailrace.events.converter import Converter
-from tailrace.events.encode.arrow import indices
 from tailrace.events.envelope import Envelope, envelope
 from tailrace.events.parts import Integers, Part
 from tailrace.events.source import names_of
-from tailrace.events.topics import TopicNaming
+from tailrace.model.arrow import indices
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableId, TableSchema

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow.compute as pc
 
-from tailrace.events.encode.arrow import flags, literal
 from tailrace.events.records import Integers
+from tailrace.model.arrow import flags, literal
 from tailrace.model.change import ChangeBatch
 from tailrace.model.source import OffsetEntries
 

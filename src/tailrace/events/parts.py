@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import as_type, indices, join, repeat
-from tailrace.events.encode.json import Fragment
-from tailrace.events.encode.strings import quote
+from tailrace.model.arrow import as_type, indices, join, repeat
+from tailrace.model.text.json import Fragment
+from tailrace.model.text.strings import quote
 
 Part: TypeAlias = "str | pa.Array"
 Parts: TypeAlias = "list[Part]"

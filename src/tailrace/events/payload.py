@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import flags, indices
-from tailrace.events.encode.json import null_text
+from tailrace.model.arrow import flags, indices
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.text.json import null_text
 
 _EXACT = Context(prec=MAX_PREC)
 _PRIMITIVES = {

@@ -14,9 +14,6 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.errors import DecodeError
 from tailrace.events.converter import JSON, Converter
-from tailrace.events.cuts import cuts, pieces
-from tailrace.events.encode.arrow import flags, indices, literal, repeat
-from tailrace.events.encode.json import Fragment, dump, encode, fragment
 from tailrace.events.envelope import CLOCKS, MESSAGE
 from tailrace.events.header_texts import header_texts
 from tailrace.events.headers import HEADERS, HeaderWriter
@@ -25,9 +22,12 @@ from tailrace.events.layouts import Batch, Layout, Layouts
 from tailrace.events.parts import Integers, Part, Parts, flat, gather, text_of, widths
 from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.source import SourceWriter
+from tailrace.model.arrow import flags, indices, literal, repeat
 from tailrace.model.change import DELETE, PLAIN_KEY, ChangeBatch, ControlBatch
+from tailrace.model.cuts import cuts, pieces
 from tailrace.model.schema import STRING, Field
 from tailrace.model.source import AFTER, BEFORE, SOURCE, SourceBlock
+from tailrace.model.text.json import Fragment, dump, encode, fragment
 
 KAFKA = pa.schema(
     [

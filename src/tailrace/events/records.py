@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tailrace.events.encode.arrow import flags, indices, mask, repeat
 from tailrace.events.payload import parse
+from tailrace.model.arrow import flags, indices, mask, repeat
 from tailrace.model.schema import ConnectSchema, Field
 
 Bools = npt.NDArray[np.bool_]

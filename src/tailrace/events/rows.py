@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.events.converter import Converter
-from tailrace.events.cuts import cuts
-from tailrace.events.encode.arrow import indices, repeat
-from tailrace.events.encode.json import fragment
 from tailrace.events.header_texts import header_texts
 from tailrace.events.headers import HEADER, HEADERS
 from tailrace.events.parts import Integers, Parts, flat, gather, struct_parts, widths
 from tailrace.events.record import KAFKA
 from tailrace.events.records import Header, Part, Records
+from tailrace.model.arrow import indices, repeat
+from tailrace.model.cuts import cuts
+from tailrace.model.text.json import fragment
 
 _ALIKE = ("topic", "partition", "timestamp")
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.events.converter import Converter
-from tailrace.events.encode.json import dump
 from tailrace.events.parts import text_of
 from tailrace.events.source import SourceWriter, names_of
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.schema import INT64, OPTIONAL_STRING, STRING, ConnectSchema, Field
 from tailrace.model.schema_change import DROP, DescribedColumn, SchemaChange
 from tailrace.model.source import SourceBlock
+from tailrace.model.text.json import dump
 
 _INT32 = ConnectSchema("int32")
 _OPTIONAL_INT32 = ConnectSchema("int32", optional=True)

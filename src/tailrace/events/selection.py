@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.events.encode.arrow import flags, literal, mask
 from tailrace.events.equality import same
 from tailrace.events.payload import required
+from tailrace.model.arrow import flags, literal, mask
 from tailrace.model.change import UPDATE, ChangeBatch
 
 

@@ -9,17 +9,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.events.cuts import pieces
-from tailrace.events.encode.arrow import join, literal, repeat
-from tailrace.events.encode.json import Decimals, Fragment
+from tailrace.config.topics import TopicNaming
 from tailrace.events.envelope import Envelope, envelope
 from tailrace.events.images import ImageWriter, image_parts
 from tailrace.events.parts import text_of
 from tailrace.events.source import parts_of
-from tailrace.events.topics import TopicNaming
+from tailrace.model.arrow import join, literal, repeat
 from tailrace.model.change import PLAIN_KEY, TRANSACTION_TYPE, ChangeBatch
+from tailrace.model.cuts import pieces
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableId, TableSchema
+from tailrace.model.text.json import Decimals, Fragment
 
 _ARROW = {"int64": pa.int64(), "int32": pa.int32(), "string": pa.string(), "boolean": pa.bool_()}
 _STAMP = pa.timestamp("us", "UTC")

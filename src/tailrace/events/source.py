@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.events.encode.arrow import indices, join, literal
-from tailrace.events.encode.json import Fragment, Style, dump, encode, fragment
 from tailrace.events.parts import Part, Parts, flat
+from tailrace.model.arrow import indices, join, literal
 from tailrace.model.schema import OPTIONAL_INT64
 from tailrace.model.source import FEWER_PLACES, SourceBlock
 from tailrace.model.table import TableId
+from tailrace.model.text.json import Fragment, Style, dump, encode, fragment
 from tailrace.version import __version__
 
 Bools = npt.NDArray[np.bool_]

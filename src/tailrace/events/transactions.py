@@ -11,18 +11,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.events.encode.arrow import flags, indices, join, literal
-from tailrace.events.encode.json import dump, encode
-from tailrace.events.topics import TopicNaming
+from tailrace.config.topics import TopicNaming
+from tailrace.model.arrow import flags, indices, join, literal
 from tailrace.model.change import READ, TRANSACTION_TYPE, ChangeBatch, ControlBatch
+from tailrace.model.marks import END
 from tailrace.model.schema import INT64, OPTIONAL_INT64, STRING, ConnectSchema, Field
 from tailrace.model.source import SourceBlock
+from tailrace.model.text.json import dump, encode
 
 Integers = npt.NDArray[np.int64]
 
-BEGIN, END = "BEGIN", "END"
 _MESSAGES = "LOGICAL_DECODING_MESSAGE"
-MARKS = pa.schema([("order", pa.int64()), ("status", pa.string()), ("id", pa.string()), ("ts_us", pa.int64())])
 
 _COMMON = "io.debezium.connector.common."
 _COUNTS = ConnectSchema(

@@ -6,8 +6,8 @@ import base64
 import hashlib
 import uuid
 
-from tailrace.events.encode.json import dump
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.text.json import dump
 
 # Arrays of INTEGER, DATE and BIGINT have one; of TIMESTAMP and TIME, which are numbers as well, none.
 _NUMBERS = (("int32", None), ("int64", None), ("int32", "io.debezium.time.Date"))

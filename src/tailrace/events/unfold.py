@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.events.cuts import pieces
-from tailrace.events.encode.arrow import flags, indices, join, literal, repeat
+from tailrace.config.topics import TopicNaming
 from tailrace.events.envelope import CLOCKS, MESSAGE, Envelope, envelope
 from tailrace.events.headers import context
 from tailrace.events.offset_entries import offset_entries
@@ -20,9 +19,10 @@ from tailrace.events.payload import arrow_type, replaced, required
 from tailrace.events.records import Bools, Header, Part, Records, struct
 from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.source import parts_of, snapshot_of
-from tailrace.events.topics import TopicNaming
 from tailrace.events.unavailable import placeholder_text
+from tailrace.model.arrow import flags, indices, join, literal, repeat
 from tailrace.model.change import DELETE, PLAIN_KEY, ChangeBatch, ControlBatch
+from tailrace.model.cuts import pieces
 from tailrace.model.schema import STRING, Field
 from tailrace.model.source import AFTER, BEFORE, SOURCE, SourceBlock
 from tailrace.model.table import TableId, TableSchema

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from tailrace.events.date_format import DAY, DateFormat
-from tailrace.events.encode.arrow import mask
-from tailrace.events.encode.binary import base64
-from tailrace.events.encode.numbers import bare_float_text, decimal_text
+from tailrace.javalike.date_format import DAY, DateFormat
+from tailrace.model.arrow import mask
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.text.binary import base64
+from tailrace.model.text.numbers import bare_float_text, decimal_text
 
 _LOGICAL = "org.apache.kafka.connect.data."
 DECIMAL = _LOGICAL + "Decimal"

@@ -37,6 +37,8 @@ from tailrace.model.table import TableSchema
 TRANSACTION_TYPE = pa.struct([("id", pa.string()), ("total_order", pa.int64()), ("data_collection_order", pa.int64())])
 
 CREATE, UPDATE, DELETE, READ, TRUNCATE, MESSAGE = "c", "u", "d", "r", "t", "m"
+# The member of an envelope that tells what an update did to a document.
+UPDATE_DESCRIPTION = "updateDescription"
 SCHEMA = "s"
 
 # The column with the positions of commits, whose values sinks compare and store, and nothing else.

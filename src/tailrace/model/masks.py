@@ -34,7 +34,7 @@ _KINDS = {kind.__name__: kind for kind in (Truncate, Stars, Hash)}
 
 @dataclass(frozen=True, slots=True)
 class Masking:
-    """A mask on one column, see tailrace.events.masks.
+    """A mask on one column, see tailrace.model.masked.
 
     Null is masked as `absent`, the text that replaces it in a required column; without one it stays null. A hash has at
     most `length` characters.

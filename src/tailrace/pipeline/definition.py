@@ -24,6 +24,7 @@ from tailrace.pipeline.targets import KafkaTarget as KafkaTarget
 from tailrace.pipeline.targets import Location, Part, Scalar, Sink, plain
 from tailrace.pipeline.targets import ReplicaTarget as ReplicaTarget
 from tailrace.transforms import examined
+from tailrace.transforms.registry import CHECKS
 
 
 def _config(value: object) -> object:
@@ -114,7 +115,7 @@ class Definition(Part):
 
     def config(self) -> Config:
         """The connector's properties, resolved. Raises ConfigError naming every problem."""
-        return self.package().resolve(self.properties())
+        return self.package().resolve(self.properties(), CHECKS)
 
     def admin(self) -> Admin:
         """The source as an operator asks it. Raises ConfigError."""

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from tailrace.config.dialects import from_mapping, read
 from tailrace.connectors import registry
 from tailrace.errors import ConfigError
+from tailrace.transforms.registry import CHECKS
 
 _WORDS = {
     "missing": "is missing",
@@ -90,7 +91,7 @@ def property_problems(source: object, base: Path) -> list[str]:
     connector = source.get("connector")
     try:
         given = read(base / config) if isinstance(config, str) else from_mapping(config)
-        registry.of_source(connector if isinstance(connector, str) else None, given).load().resolve(given)
+        registry.of_source(connector if isinstance(connector, str) else None, given).load().resolve(given, CHECKS)
     except ConfigError as error:
         return f"source.config: {error}".replace("\n  Remedy: ", "; remedy: ").splitlines()
     return []

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tailrace.config import Config
+from tailrace.connectors.notifications import Notice
 from tailrace.connectors.signal import Signal
 from tailrace.errors import TailraceError
-from tailrace.events.notifications import Notice
 from tailrace.pipeline.checkpoint import file_system
 from tailrace.pipeline.definition import Definition, ReplicaTarget
 from tailrace.pipeline.files import checkpoint_file

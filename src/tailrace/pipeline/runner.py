@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tailrace.connectors.notifications import notify
 from tailrace.connectors.ports import Admin
 from tailrace.errors import ConfigError, TailraceError
-from tailrace.events.notifications import notify
 from tailrace.pipeline import pace
 from tailrace.pipeline.activity import RESTARTS, ActivityWatch
 from tailrace.pipeline.ahead import numbers, refuse_ahead, remove_unfinished

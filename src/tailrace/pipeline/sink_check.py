@@ -9,10 +9,10 @@ from pathlib import Path
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.config.topics import TopicNaming
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Admin
 from tailrace.errors import SourceError
-from tailrace.events.topics import TopicNaming
 from tailrace.model.table import TableId
 from tailrace.pipeline.checkpoint import file_on_the_way
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, Protocol
 
+from tailrace.connectors.notifications import REPLICA, Notice
 from tailrace.errors import ConfigError, TailraceError
-from tailrace.events.notifications import REPLICA, Notice
 from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.sink import Known
 from tailrace.sinks.replica.states import (

@@ -8,15 +8,17 @@ from pathlib import Path
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
-from tailrace.config.kinds import compile_pattern, expression, join_list, split_list
+from tailrace.config.kinds import expression, join_list, split_list
 from tailrace.connectors.ports import Admin, TableOverview
 from tailrace.errors import ConfigError, OffsetError, SourceError
+from tailrace.javalike.patterns import compile_pattern
 from tailrace.pipeline.definition import Definition, load
 from tailrace.pipeline.edit import edited, rewrite, stored
 from tailrace.pipeline.nearest import meant_tables
 from tailrace.pipeline.query_id import position_of
 from tailrace.pipeline.signaling import Sent, send
 from tailrace.snapshot.signals import ADD, INCREMENTAL, REMOVE
+from tailrace.transforms.registry import CHECKS
 
 # How the rows of an added table are read, if not by a snapshot.
 NOT_READ = "none"
@@ -167,7 +169,7 @@ def _edit(
         less = _expressions(before - after)
         name, value = package.exclude_list, ",".join([exclude, *less] if exclude else less)
     try:
-        if _captured(package.resolve({**definition.properties(), name: value}), there) == after:
+        if _captured(package.resolve({**definition.properties(), name: value}, CHECKS), there) == after:
             return Edit(str(source), name, value, edited(source, name, value) is not None)
     except ConfigError:
         pass  # Lists that exclude each other, for instance: there is nothing that could be written for them.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from tailrace.config import Config
 from tailrace.config.filters import tables_of_signals
+from tailrace.connectors.notifications import REPLICA, SET_ASIDE, Notice, notify
 from tailrace.events.converter import JSON, Converter
-from tailrace.events.notifications import REPLICA, SET_ASIDE, Notice, notify
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget
 from tailrace.pipeline.table_states import TableStates

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from tailrace.events import json_text
+from tailrace.model.text import json_reader as json_text
 from tailrace.sinks.counts import Counts
 
 if TYPE_CHECKING:

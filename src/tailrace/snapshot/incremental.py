@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.connectors.notifications import NOT_CAPTURED
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Failures, OnDemandSnapshots
 from tailrace.connectors.snapshots import PagingKey, ReadChunk, Unread
 from tailrace.errors import TailraceError
-from tailrace.events.encode.arrow import repeat
-from tailrace.events.notifications import NOT_CAPTURED
+from tailrace.model.arrow import repeat
 from tailrace.model.change import DELETE, READ, ChangeBatch
 from tailrace.snapshot.chunk_size import ChunkSize
 from tailrace.snapshot.progress import Progress

@@ -13,8 +13,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from tailrace.config.kinds import to_python
 from tailrace.errors import SignalError
+from tailrace.javalike.patterns import to_python
 
 MATCHING_SECONDS = 5.0
 _CHOICES = re.compile(r"[*+?{|]")

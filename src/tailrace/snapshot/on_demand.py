@@ -14,13 +14,13 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.connectors import notifications
+from tailrace.connectors.notifications import Notice
 from tailrace.connectors.signal import Signal
+from tailrace.connectors.snapshot_notices import WITHOUT_ROWS
 from tailrace.connectors.snapshot_ports import OnDemandSnapshots, SnapshotSplit
 from tailrace.connectors.snapshots import ReadChunk
 from tailrace.errors import SignalError, TailraceError
-from tailrace.events import notifications
-from tailrace.events.notifications import Notice
-from tailrace.events.snapshot_notices import WITHOUT_ROWS
 from tailrace.snapshot import capture_changes
 from tailrace.snapshot.actions import act
 from tailrace.snapshot.blocking import BlockingSnapshots

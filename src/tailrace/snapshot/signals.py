@@ -12,8 +12,8 @@ from tailrace.config import Config
 from tailrace.connectors.base import Key
 from tailrace.connectors.signal import DATA_BYTES, Signal
 from tailrace.errors import SignalError
-from tailrace.events import json_text
 from tailrace.model.table_id import TableId
+from tailrace.model.text import json_reader as json_text
 from tailrace.snapshot.matching import matching
 
 log = logging.getLogger(__name__)

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.connectors.snapshots import Fence
-from tailrace.events.encode.arrow import flags, mask
-from tailrace.events.encode.json import encode
+from tailrace.model.arrow import flags, mask
 from tailrace.model.change import TRUNCATE, UPDATE, ChangeBatch
+from tailrace.model.text.json import encode
 
 
 @dataclass

@@ -15,15 +15,15 @@ from pyspark.sql.types import StructType
 
 from tailrace import transforms
 from tailrace.capture.capture import Capture
+from tailrace.config.faults import Faults
+from tailrace.config.topics import TopicNaming
 from tailrace.connectors.base import Chunk
 from tailrace.errors import ConfigError
-from tailrace.events.faults import Faults
 from tailrace.events.keychange import split_key_changes, with_identity
 from tailrace.events.keymask import mask_images
 from tailrace.events.record import KAFKA
 from tailrace.events.selection import select, without_hidden_changes, without_unchanged
 from tailrace.events.shapes import EventShaper, event_schema
-from tailrace.events.topics import TopicNaming
 from tailrace.events.transactions import TransactionTracker, with_events
 from tailrace.model.change import COMMIT, ChangeBatch, ControlBatch
 from tailrace.model.native import native_rows, native_type

@@ -99,15 +99,16 @@ class ChangeDataSource(DataSource):
     def _capture(self, schema: StructType | None = None) -> Capture:
         from tailrace.capture.capture import Capture
         from tailrace.transforms import joins_topics, parse
+        from tailrace.transforms.registry import CHECKS
 
         package = self._package
         write_to_stderr()
-        config = package.resolve(self.properties)
+        config = package.resolve(self.properties, CHECKS)
         log_warnings(config)
         if schema is not None and config.text("shape") == "table":
             from tailrace.spark.shapes import row_type
 
-            config = package.resolve(package.with_columns(self.properties, row_type(schema)))
+            config = package.resolve(package.with_columns(self.properties, row_type(schema)), CHECKS)
         return Capture(package.connector(config), joins_topics=joins_topics(config, parse(self.steps)))
 
 

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from tailrace.config.kinds import FLAG, NAMES, TEXT
 from tailrace.errors import TransformError
-from tailrace.events.encode.arrow import repeat
 from tailrace.events.records import Part, Records, struct
+from tailrace.model.arrow import repeat
 from tailrace.model.schema import STRING, ConnectSchema, Field
 from tailrace.transforms.fields import rebuilt, with_default
 from tailrace.transforms.settings import Given, Options, either, setting

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailrace.config.kinds import FLAG, NAMES, TEXT
-from tailrace.events.encode.arrow import flags
 from tailrace.events.records import Header, Records
+from tailrace.model.arrow import flags
 from tailrace.transforms.fields import rebuilt, with_default
 from tailrace.transforms.literals import literal_part
 from tailrace.transforms.settings import Given, either, setting

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from tailrace.config.kinds import FLAG, NAMES, TEXT
 from tailrace.errors import TransformError
-from tailrace.events.date_format import DateFormat
-from tailrace.events.encode.arrow import flags, join, repeat
 from tailrace.events.records import Part, Records, struct
+from tailrace.javalike.date_format import DateFormat
+from tailrace.model.arrow import flags, join, repeat
 from tailrace.transforms.apache import Sided, fields_of
 from tailrace.transforms.settings import Given, Options, setting
 

@@ -12,13 +12,13 @@ import pyarrow.types as pt
 
 from tailrace.config.kinds import FLAG, NAMES
 from tailrace.errors import TransformError
-from tailrace.events.encode.arrow import flags, literal
-from tailrace.events.encode.binary import decimal_of
-from tailrace.events.encode.numbers import decimal_text, scale_of
 from tailrace.events.payload import array, from_json
 from tailrace.events.records import Part, Records, struct
 from tailrace.events.value_texts import DECIMAL, value_texts
+from tailrace.model.arrow import flags, literal
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.text.binary import decimal_of
+from tailrace.model.text.numbers import decimal_text, scale_of
 from tailrace.transforms.apache import Sided, fields_of
 from tailrace.transforms.settings import Given, Options, setting
 

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.config.kinds import TEXT
-from tailrace.events.encode.arrow import flags
 from tailrace.events.equality import same
 from tailrace.events.records import Bools, Header, Part, Records
+from tailrace.model.arrow import flags
 from tailrace.model.schema import OPTIONAL_STRING, ConnectSchema
 from tailrace.transforms.settings import Given, setting
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from tailrace.config.kinds import FLAG
 from tailrace.errors import TransformError
-from tailrace.events.encode.arrow import repeat
 from tailrace.events.payload import array
 from tailrace.events.records import Part, Records, struct
+from tailrace.model.arrow import repeat
 from tailrace.model.change import CREATE
 from tailrace.model.schema import ConnectSchema
 from tailrace.transforms.expand import Expander, read

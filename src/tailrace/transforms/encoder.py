@@ -8,7 +8,7 @@ from itertools import chain
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.events.faults import Faults
+from tailrace.config.faults import Faults
 from tailrace.events.layouts import Batch
 from tailrace.events.record import KAFKA, RecordEncoder
 from tailrace.events.rows import RowWriter

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config.kinds import COUNT, POSITIVE_INT, TEXT
-from tailrace.events.encode.arrow import flags, indices, mask
 from tailrace.events.records import Integers, Part, Records, struct
+from tailrace.model.arrow import flags, indices, mask
 from tailrace.model.schema import Field
 from tailrace.model.source import AFTER, BEFORE
 from tailrace.transforms.fields import with_default

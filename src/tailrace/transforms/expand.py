@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tailrace.events import json_text
-from tailrace.events.topics import adjusted
+from tailrace.config.topics import adjusted
 from tailrace.model.schema import ConnectSchema, Field
+from tailrace.model.text import json_reader as json_text
 
 _BYTES = ConnectSchema("bytes", optional=True)
 

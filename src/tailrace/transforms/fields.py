@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from tailrace.events.encode.arrow import flags
 from tailrace.events.payload import filled
 from tailrace.events.records import Part, struct
+from tailrace.model.arrow import flags
 
 
 def with_default(part: Part) -> Part:

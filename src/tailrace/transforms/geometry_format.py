@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.errors import TransformError
-from tailrace.events.encode.arrow import flags, mask
-from tailrace.events.encode.strings import bytes_of, from_bytes
 from tailrace.events.records import Bools, Records
+from tailrace.model.arrow import flags, mask
+from tailrace.model.text.strings import bytes_of, from_bytes
 from tailrace.transforms.geometries import HAS_SRID, Geometries
 from tailrace.transforms.settings import Given, either, setting
 

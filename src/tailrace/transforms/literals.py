@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tailrace.events.date_format import DAY, DateFormat
-from tailrace.events.encode.binary import shortest
 from tailrace.events.payload import array
 from tailrace.events.records import Part
+from tailrace.javalike.date_format import DAY, DateFormat
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.text.binary import shortest
 
 _LOGICAL = "org.apache.kafka.connect.data."
 _EXACT = Context(prec=MAX_PREC)

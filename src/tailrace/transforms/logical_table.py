@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tailrace.config.kinds import FLAG, PATTERN, TEXT
+from tailrace.config.topics import adjusted
 from tailrace.errors import TransformError
-from tailrace.events.encode.arrow import repeat
-from tailrace.events.java import Rewrite
 from tailrace.events.records import Part, Records, by_topic, struct
-from tailrace.events.topics import adjusted
+from tailrace.javalike.patterns import Rewrite
+from tailrace.model.arrow import repeat
 from tailrace.model.schema import STRING, ConnectSchema
 from tailrace.transforms.settings import Given, either, setting
 

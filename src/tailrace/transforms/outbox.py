@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.errors import TransformError
-from tailrace.events.encode.arrow import flags, literal
 from tailrace.events.payload import array
 from tailrace.events.records import Bools, Header, Part, Records, by_topic, struct
+from tailrace.model.arrow import flags, literal
 from tailrace.model.change import DELETE, UPDATE
 from tailrace.model.schema import ConnectSchema
 from tailrace.transforms.expand import Expander, read

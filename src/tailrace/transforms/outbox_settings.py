@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tailrace.config.kinds import FLAG, NAMES, PATTERN, TEXT
-from tailrace.events.java import Rewrite
+from tailrace.javalike.patterns import Rewrite
 from tailrace.transforms.settings import Given, either, setting
 
 OPTIONS = (

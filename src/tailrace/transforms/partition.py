@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 
 from tailrace.config.kinds import NAMES, POSITIVE_INT, TEXT
 from tailrace.errors import TransformError
-from tailrace.events.encode.arrow import flags, indices, literal, mask
 from tailrace.events.records import Bools, Integers, Part, Records
+from tailrace.javalike.murmur import java, murmur
+from tailrace.model.arrow import flags, indices, literal, mask
 from tailrace.model.change import DELETE
 from tailrace.transforms.fields import with_default
-from tailrace.transforms.murmur import java, murmur
 from tailrace.transforms.settings import Given, setting
 from tailrace.transforms.transform import require, texts
 

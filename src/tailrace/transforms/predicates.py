@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.config.kinds import TEXT
-from tailrace.events import java
-from tailrace.events.encode.arrow import flags
 from tailrace.events.records import Bools, Records
+from tailrace.javalike import patterns as java
+from tailrace.model.arrow import flags
 from tailrace.transforms.settings import Given, setting
 
 

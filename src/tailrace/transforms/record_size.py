@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.errors import TransformError
-from tailrace.events.encode.arrow import entries_of, flags
-from tailrace.events.encode.binary import unscaled
 from tailrace.events.records import Integers, Part, Records
+from tailrace.model.arrow import entries_of, flags
+from tailrace.model.text.binary import unscaled
 
 # Bytes of empty objects, and of what each entry of an offset, header, field or element adds.
 _STRUCT, _STRING, _BYTES, _ARRAY, _MAP, _PRIMITIVE = 56, 56, 24, 64, 88, 24

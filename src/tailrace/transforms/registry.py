@@ -146,6 +146,10 @@ def check(config: Config) -> Iterator[Problem]:
         yield from error.problems
 
 
+# What whoever makes events of changes adds to the checks of a connector's properties.
+CHECKS = (check,)
+
+
 @dataclass(frozen=True)
 class Single:
     """A transform as a step of a pipeline."""

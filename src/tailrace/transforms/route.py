@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tailrace.config.kinds import TEXT
-from tailrace.events.java import Rewrite
 from tailrace.events.records import Records
+from tailrace.javalike.patterns import Rewrite
 from tailrace.model.change import ChangeBatch
 from tailrace.transforms.settings import Given, setting
 

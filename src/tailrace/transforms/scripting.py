@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.config.kinds import PATTERN, TEXT
 from tailrace.errors import TransformError
-from tailrace.events import java
-from tailrace.events.encode.arrow import flags
 from tailrace.events.records import Bools, Records
+from tailrace.javalike import patterns as java
+from tailrace.model.arrow import flags
 from tailrace.transforms.settings import Given, either, setting
 from tailrace.transforms.sql import Expression
 

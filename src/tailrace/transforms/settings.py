@@ -10,7 +10,7 @@ from tailrace.config.kinds import InvalidValue, Kind, Value, choice
 from tailrace.config.option import Option, OptionTable
 from tailrace.config.resolve import Problem
 from tailrace.errors import ConfigError
-from tailrace.events.date_format import DateFormat
+from tailrace.javalike.date_format import DateFormat
 
 Options = tuple[Option, ...]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.config.topics import adjusted
 from tailrace.errors import TransformError
-from tailrace.events.encode.arrow import flags
 from tailrace.events.payload import arrow_type
 from tailrace.events.records import Part, Records, struct
-from tailrace.events.topics import adjusted
+from tailrace.model.arrow import flags
 from tailrace.model.schema import OPTIONAL_STRING, STRING, ConnectSchema, Field
 from tailrace.transforms.settings import Given, either, setting
 from tailrace.transforms.transform import require

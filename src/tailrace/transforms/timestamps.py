@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 
 from tailrace.config.kinds import FLAG, TEXT
 from tailrace.errors import TransformError
-from tailrace.events.date_format import DAY
 from tailrace.events.records import Part, Records, struct
+from tailrace.javalike.date_format import DAY
 from tailrace.model.schema import INT64, STRING, ConnectSchema
 from tailrace.transforms.apache import WithNulls, fields_of
 from tailrace.transforms.settings import Given, Options, either, setting

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.config.kinds import FLAG, NAMES, TEXT, Value
 from tailrace.errors import TransformError
-from tailrace.events.encode.arrow import flags, literal, repeat
 from tailrace.events.records import Header, Part, Records, struct
+from tailrace.model.arrow import flags, literal, repeat
 from tailrace.model.schema import OPTIONAL_STRING, STRING
 from tailrace.transforms.fields import excluding, with_default
 from tailrace.transforms.settings import Given, either, setting

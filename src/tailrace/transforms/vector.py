@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tailrace.events.encode.numbers import java_float
 from tailrace.events.records import Part, Records, struct
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.text.numbers import java_float
 from tailrace.transforms.fields import with_default
 from tailrace.transforms.settings import Given
 

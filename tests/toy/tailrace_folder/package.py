@@ -10,6 +10,7 @@ from tailrace.config import Config, shared
 from tailrace.config import resolve as resolution
 from tailrace.config.kinds import TEXT
 from tailrace.config.option import Option, OptionTable
+from tailrace.config.resolve import Check
 from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
 from tailrace.model.source import SourceBlock
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableNaming
@@ -45,8 +46,8 @@ class FolderPackage(ConnectorPackage):
     include_list, exclude_list, stop_property = "table.include.list", "table.exclude.list", None
     replica_properties: dict[str, str] = {}  # noqa: RUF012  # a protocol's member
 
-    def resolve(self, properties: object) -> Config:
-        return resolution.resolve(properties, OPTIONS, [shared.check_together], NAMING)  # type: ignore[arg-type]
+    def resolve(self, properties: object, checks: Sequence[Check] = ()) -> Config:
+        return resolution.resolve(properties, OPTIONS, [shared.check_together, *checks], NAMING)  # type: ignore[arg-type]
 
     def source_block(self, config: Config) -> SourceBlock:
         return SOURCE

@@ -15,8 +15,8 @@ from tailrace.connectors.base import Chunk
 from tailrace.connectors.column_info import ColumnInfo, SourceType
 from tailrace.connectors.columns import CapturedTable, Columns
 from tailrace.connectors.value_type import cast_type, converted, text_type
-from tailrace.events.transactions import BEGIN, END, MARKS
 from tailrace.model.change import COMMIT, READ, ChangeBatch, SnapshotRead
+from tailrace.model.marks import BEGIN, END, MARKS
 from tailrace.model.schema import STRING, Field
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableId

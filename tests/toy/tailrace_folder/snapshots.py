@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.config.filters import table_of_signals
 from tailrace.connectors.base import Chunk, Key
+from tailrace.connectors.notifications import is_wanted, notify
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.signal import Mark, Signal
@@ -23,8 +24,7 @@ from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Failure
 from tailrace.connectors.snapshots import Flags, PagingKey, Place, SnapshotGone, Unread
 from tailrace.connectors.table_split import TableSplit, with_notices
 from tailrace.errors import SourceError
-from tailrace.events.encode.arrow import flags
-from tailrace.events.notifications import is_wanted, notify
+from tailrace.model.arrow import flags
 from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.table import TableId, TableSchema
 from tailrace_folder import rows

@@ -79,8 +79,8 @@ class LampPackage(ConnectorPackage):
     include_list, exclude_list, stop_property = "table.include.list", "table.exclude.list", None
     replica_properties = {}
 
-    def resolve(self, properties):
-        return resolution.resolve(properties, OPTIONS)
+    def resolve(self, properties, checks=()):
+        return resolution.resolve(properties, OPTIONS, checks)
 
     def admin(self, config):
         return LampAdmin(config)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter, key_columns
-from tailrace.config.kinds import compile_pattern, split_list
+from tailrace.config.kinds import split_list
 from tailrace.config.masks import ColumnMasks, Stars
 from tailrace.connectors.postgres.config import resolve
+from tailrace.javalike.patterns import compile_pattern
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableId, TableNaming
 
 

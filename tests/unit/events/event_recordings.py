@@ -19,6 +19,7 @@ from tailrace.events.converter import JSON
 from tailrace.model.change import TRANSACTION_TYPE, ChangeBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
+from tailrace.transforms.registry import CHECKS
 from tests.unit.events.recorded_layouts import MONGODB, POSTGRES, Recorded
 
 GOLDEN = POSTGRES.folder
@@ -66,7 +67,7 @@ def configured(properties: dict[str, str]) -> Config:
     base = {"database.hostname": "h", "database.user": "u", "database.dbname": "d", "topic.prefix": "server1"}
     # As it was recorded.
     base["header.converter"] = JSON
-    return resolve({**base, **properties})
+    return resolve({**base, **properties}, CHECKS)
 
 
 def config_of(scenario: str, of: Recorded = POSTGRES) -> Config:

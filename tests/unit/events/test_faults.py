@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tailrace.config.faults import Faults
 from tailrace.connectors.postgres.position import SOURCE
 from tailrace.errors import DecodeError
 from tailrace.events import parts
-from tailrace.events.faults import Faults
 from tailrace.transforms.encoder import Encoder
 from tests.unit.events.changes import changes, table
 from tests.unit.events.event_recordings import configured

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.events.encode import arrow
-from tailrace.events.encode.json import Decimals, Style, dump, encode, schema_text
-from tailrace.events.encode.strings import quote
+from tailrace.model import arrow
 from tailrace.model.schema import ConnectSchema, Field
+from tailrace.model.text.json import Decimals, Style, dump, encode, schema_text
+from tailrace.model.text.strings import quote
 
 TEXT = ConnectSchema("string", optional=True)
 BYTES = ConnectSchema("bytes", optional=True)

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from tailrace.events.json_text import MOST_LEVELS, levels, make_room, read
+from tailrace.model.text.json_reader import MOST_LEVELS, levels, make_room, read
 
 
 @pytest.fixture(autouse=True)

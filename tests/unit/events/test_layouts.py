@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tailrace.capture.heartbeat import heartbeat
+from tailrace.config.topics import TopicNaming
 from tailrace.connectors.postgres.position import SOURCE
 from tailrace.errors import DecodeError
 from tailrace.events import record
-from tailrace.events.heartbeat import heartbeat
 from tailrace.events.layouts import Batch, Layouts
-from tailrace.events.topics import TopicNaming
 from tailrace.model.change import ChangeBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableSchema

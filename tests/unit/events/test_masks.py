@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tailrace.config.masks import Hash, Mask, Stars, Truncate
-from tailrace.events.masks import cut_bytes, masked
+from tailrace.model.masked import cut_bytes, masked
 
 SALT = "CzQMA0cB5K"
 UNLIMITED = 2**31 - 1

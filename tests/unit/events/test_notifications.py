@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tailrace.connectors.notifications import INITIAL, STARTED, Notice, notify, scanned
 from tailrace.connectors.postgres.config import resolve
 from tailrace.errors import ConfigError
-from tailrace.events.notifications import INITIAL, STARTED, Notice, notify, scanned
 
 MINIMAL = {"database.hostname": "db", "database.user": "cdc", "database.dbname": "shop", "topic.prefix": "shop"}
 TOLD = (Notice(INITIAL, STARTED), scanned(INITIAL, "public.t", "public.t").with_rows(3))

@@ -7,11 +7,11 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from tailrace.capture.heartbeat import heartbeat
+from tailrace.config.topics import TopicNaming
 from tailrace.connectors.postgres.position import SOURCE, SOURCE_TYPE
-from tailrace.events.heartbeat import heartbeat
 from tailrace.events.record import KAFKA, RecordEncoder
 from tailrace.events.shapes import EventShaper
-from tailrace.events.topics import TopicNaming
 from tailrace.events.unavailable import placeholder_text
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.model.schema import ConnectSchema

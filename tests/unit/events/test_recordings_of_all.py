@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tailrace.capture.heartbeat import heartbeat
 from tailrace.config import Config
-from tailrace.events import notifications
-from tailrace.events.heartbeat import heartbeat
+from tailrace.config.topics import TopicNaming
+from tailrace.connectors import notifications
 from tailrace.events.record import RecordEncoder
 from tailrace.events.rows import RowWriter
-from tailrace.events.topics import TopicNaming
 from tailrace.events.unfold import Unfolder
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.schema import STRING, Field

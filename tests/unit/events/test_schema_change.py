@@ -14,8 +14,8 @@ from tailrace.capture.capture import Capture
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres.connector import PostgresConnector
 from tailrace.connectors.postgres.position import SOURCE
-from tailrace.events.transactions import MARKS
 from tailrace.model.change import ChangeBatch, from_ipc
+from tailrace.model.marks import MARKS
 from tailrace.model.schema_change import ALTER, DROP, DescribedColumn, SchemaChange
 from tailrace.model.table import TableId, TableSchema
 from tailrace.spark.shapes import Shaper

@@ -4,12 +4,12 @@ import logging
 
 import pytest
 
+from tailrace.config.topics import TopicNaming, adjusted, sanitised
 from tailrace.connectors.mongodb.documents import table_of
 from tailrace.connectors.mongodb.position import BLOCK
 from tailrace.connectors.postgres.position import SOURCE
 from tailrace.errors import ConfigError
 from tailrace.events.envelope import envelope
-from tailrace.events.topics import TopicNaming, adjusted, sanitised
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableSchema
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, DATABASE_TABLE, TableId
@@ -43,7 +43,7 @@ def test_sanitising() -> None:
 
 def test_a_changed_name_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     naming = TopicNaming(config())
-    with caplog.at_level(logging.WARNING, logger="tailrace.events.topics"):
+    with caplog.at_level(logging.WARNING, logger="tailrace.config.topics"):
         assert {naming.table(TableId("d", "public", "a b")) for _ in range(3)} == {"server1.public.a_b"}
         assert len(caplog.records) == 1
         naming.table(TableId("d", "public", "a_b"))

@@ -6,11 +6,12 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from tailrace.config.topics import TopicNaming
 from tailrace.connectors.postgres.position import SOURCE
 from tailrace.events.record import RecordEncoder
-from tailrace.events.topics import TopicNaming
-from tailrace.events.transactions import MARKS, TransactionTracker
+from tailrace.events.transactions import TransactionTracker
 from tailrace.model.change import ChangeBatch
+from tailrace.model.marks import MARKS
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableId
 from tests.unit.events import event_recordings as recordings
 from tests.unit.events.changes import batch, config

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tailrace.model.java_hash import map_order, number_map_order, pair_hash, set_order, text_hash
+from tailrace.javalike.hashes import map_order, number_map_order, pair_hash, set_order, text_hash
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 
-from tailrace.connectors.mongodb.transforms.indented import indented
 from tailrace.connectors.mongodb.types.json import EXTENDED, STRICT, json_text
+from tailrace.transforms.mongodb.indented import indented
 from tests.unit.mongodb.types_documents import documents, values_of
 
 

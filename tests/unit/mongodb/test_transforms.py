@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.connectors.mongodb.config import resolve
-from tailrace.connectors.mongodb.transforms.documents import Converter, parse
-from tailrace.connectors.mongodb.transforms.outbox import MongoEventRouter
-from tailrace.connectors.mongodb.transforms.unwrap import ExtractNewDocumentState
 from tailrace.errors import TransformError
 from tailrace.events.payload import array
 from tailrace.events.records import Part, Records, struct
 from tailrace.events.rows import RowWriter
 from tailrace.model.schema import STRING, ConnectSchema
+from tailrace.transforms.mongodb.documents import Converter, parse
+from tailrace.transforms.mongodb.outbox import MongoEventRouter
+from tailrace.transforms.mongodb.unwrap import ExtractNewDocumentState
 from tailrace.transforms.settings import Given, SettingsError
 from tailrace.transforms.timezone import TimezoneConverter
 

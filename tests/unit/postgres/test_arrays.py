@@ -14,7 +14,7 @@ from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.types.pg_type import PgType
 from tailrace.connectors.postgres.types.values import value_type
 from tailrace.errors import DecodeError
-from tailrace.events.encode.json import encode
+from tailrace.model.text.json import encode
 from tests.unit.postgres.test_values import REQUIRED, STRING, kind, numeric, read
 
 UNKNOWN = {"include.unknown.datatypes": "true"}

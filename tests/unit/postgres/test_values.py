@@ -16,7 +16,7 @@ from tailrace.connectors.postgres.types.pg_type import PgType
 from tailrace.connectors.postgres.types.values import value_type
 from tailrace.connectors.value_type import ValueType, converted
 from tailrace.errors import DecodeError
-from tailrace.events.encode.json import null_text
+from tailrace.model.text.json import null_text
 
 REQUIRED = {
     "topic.prefix": "t",

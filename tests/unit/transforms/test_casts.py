@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from tailrace.errors import ConfigError, TransformError
-from tailrace.events.encode.binary import shortest
 from tailrace.events.records import Part
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.text.binary import shortest
 from tests.unit.events.changes import changes, table
 from tests.unit.transforms.transformed import applied, applied_to, properties, rows
 

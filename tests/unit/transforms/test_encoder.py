@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailrace.capture.heartbeat import heartbeat
+from tailrace.config.topics import TopicNaming
 from tailrace.connectors.postgres.position import SOURCE, source_block
-from tailrace.events.heartbeat import heartbeat
 from tailrace.events.keychange import split_key_changes
 from tailrace.events.record import RecordEncoder
-from tailrace.events.topics import TopicNaming
 from tailrace.model.change import ChangeBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tailrace.capture.heartbeat import KEY, VALUE
 from tailrace.errors import ConfigError, TransformError
-from tailrace.events.heartbeat import KEY, VALUE
 from tailrace.events.records import Header, Part, Records, struct
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.transforms.enforce_size import EnforceRecordSize

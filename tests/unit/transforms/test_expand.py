@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.events.encode.json import encode
 from tailrace.events.payload import array
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.text.json import encode
 from tailrace.transforms.expand import Expander, read
 
 scalars = st.one_of(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tailrace.transforms.murmur import java, murmur
+from tailrace.javalike.murmur import java, murmur
 
 
 @pytest.mark.parametrize(

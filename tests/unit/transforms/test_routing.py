@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tailrace.errors import ConfigError, TransformError
-from tailrace.events.java import Rewrite
+from tailrace.javalike.patterns import Rewrite
 from tests.unit.events.changes import changes, table
 from tests.unit.transforms.transformed import payload, properties, rows
 

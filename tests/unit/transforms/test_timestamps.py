@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from tailrace.errors import ConfigError, TransformError
-from tailrace.events.date_format import DateFormat
 from tailrace.events.records import Part
+from tailrace.javalike.date_format import DateFormat
 from tailrace.model.schema import ConnectSchema
 from tests.unit.transforms.transformed import applied, applied_to
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.errors import DecodeError
-from tailrace.events.transactions import BEGIN, END, MARKS
 from tailrace.model.change import CREATE, DELETE, UPDATE
+from tailrace.model.marks import BEGIN, END, MARKS
 
 Ints = npt.NDArray[np.int64]
 # What a row of a change table is.

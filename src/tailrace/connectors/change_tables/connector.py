@@ -30,7 +30,7 @@ from tailrace.connectors.change_tables.takeover import reading_of
 from tailrace.connectors.log_ports import Watched
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS, Gap, SharedLogConnector
-from tailrace.events.snapshot_notices import WITHOUT_ROWS
+from tailrace.connectors.snapshot_notices import WITHOUT_ROWS
 from tailrace.model.table import TableId, TableSchema
 
 # In the `log` of an offset: the change tables whose rows belong to the log up to there (gap.Known).

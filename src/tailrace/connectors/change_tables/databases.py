@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tailrace.config import Config
-from tailrace.model.java_hash import map_order, pair_hash
+from tailrace.javalike.hashes import map_order, pair_hash
 from tailrace.model.table import TableId
 
 

@@ -44,9 +44,9 @@ from tailrace.connectors.change_tables.schema_changes import (
     schema_batch,
 )
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.notifications import Notice, notify
 from tailrace.connectors.retry import Backoff
 from tailrace.errors import SourceError
-from tailrace.events.notifications import Notice, notify
 from tailrace.model.change import COMMIT, ChangeBatch, note
 from tailrace.model.table import TableId, TableSchema
 

@@ -19,11 +19,11 @@ from tailrace.connectors.change_tables.position import Reading, behind
 from tailrace.connectors.change_tables.schema_changes import initial_batches
 from tailrace.connectors.change_tables.source_rows import source_rows
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.notifications import notify
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshots import Place
 from tailrace.connectors.table_split import TableSplit
-from tailrace.events.encode.arrow import repeat
-from tailrace.events.notifications import notify
+from tailrace.model.arrow import repeat
 from tailrace.model.change import READ, ChangeBatch, SnapshotRead
 from tailrace.model.table import TableId, TableSchema
 

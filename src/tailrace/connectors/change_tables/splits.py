@@ -13,13 +13,13 @@ from tailrace.connectors.change_tables.dialect import Connection, Described, Dia
 from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, order, printed
 from tailrace.connectors.change_tables.rows import Moment, Split
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.notifications import Notice, is_wanted
 from tailrace.connectors.refusals import refusals
+from tailrace.connectors.snapshot_notices import WITHOUT_ROWS
 from tailrace.connectors.snapshots import Place
 from tailrace.connectors.split_sizes import is_chunked, order_by_rows, pieces
 from tailrace.connectors.table_split import with_notices
 from tailrace.connectors.user_select import UserSelect
-from tailrace.events.notifications import Notice, is_wanted
-from tailrace.events.snapshot_notices import WITHOUT_ROWS
 from tailrace.model.table import TableId
 
 _STORE_ONLY = "schema.history.internal.store.only.captured"

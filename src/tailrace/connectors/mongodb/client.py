@@ -26,7 +26,7 @@ from tailrace.connectors.mongodb import encryption
 from tailrace.connectors.retry import driver_error_of, retrying
 from tailrace.connectors.snapshot_ports import Failures
 from tailrace.errors import SourceError
-from tailrace.events.json_text import make_room_for
+from tailrace.model.text.json_reader import make_room_for
 
 T = TypeVar("T")
 Client = MongoClient[dict[str, Any]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tailrace.config import resolve as resolution
@@ -12,7 +12,7 @@ from tailrace.config import shared
 from tailrace.config.filters import check_signal_table
 from tailrace.config.kinds import COUNT, FLAG, LONG, NAMES, PATTERNS, POSITIVE_LONG, TEXT, choice
 from tailrace.config.option import Alias, Option, OptionTable, Status, without_effect
-from tailrace.config.resolve import Config, Problem
+from tailrace.config.resolve import Check, Config, Problem
 from tailrace.connectors.mongodb.declared import OPTION as COLUMNS
 from tailrace.connectors.mongodb.declared import parse_declarations
 from tailrace.connectors.mongodb.fields import parse_rules
@@ -20,7 +20,6 @@ from tailrace.connectors.mongodb.shell import loads
 from tailrace.connectors.registry import elsewhere
 from tailrace.errors import ConfigError
 from tailrace.model.table_id import DATABASE_TABLE, TableNaming
-from tailrace.transforms.registry import check as check_transforms
 
 CONNECT = Status.CONNECT
 CLASS = "io.debezium.connector.mongodb.MongoDbConnector"
@@ -246,13 +245,13 @@ OPTIONS = OptionTable(
 )
 
 
-def resolve(properties: Mapping[str, object]) -> Config:
-    """The checked Config of a MongoDB connector. Raises ConfigError naming every problem."""
+def resolve(properties: Mapping[str, object], checks: Sequence[Check] = ()) -> Config:
+    """The checked Config of a MongoDB connector. Raises ConfigError naming every problem, also of `checks`."""
     if str(properties.get("capture.mode", "")).strip().lower() == OPLOG:
         properties = {"compat.version": "1.1", **properties}
     if str(properties.get("compat.version", "current")).strip() != "current":
         properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
-    return resolution.resolve(_unskipped(_literal(properties)), OPTIONS, _CHECKS, NAMING, elsewhere)
+    return resolution.resolve(_unskipped(_literal(properties)), OPTIONS, (*_CHECKS, *checks), NAMING, elsewhere)
 
 
 def _named(properties: Mapping[str, object]) -> dict[str, tuple[str, str]]:
@@ -367,5 +366,4 @@ _CHECKS = (
     check_signal_table,
     _check_capture,
     _check_overrides,
-    check_transforms,
 )

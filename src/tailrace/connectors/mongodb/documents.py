@@ -22,7 +22,7 @@ from tailrace.connectors.mongodb.types.strings import raw_values
 from tailrace.connectors.mongodb.types.table import REST, document_rows, inferred_fields
 from tailrace.connectors.mongodb.types.walk import members
 from tailrace.errors import ConfigError
-from tailrace.events.encode.arrow import flags, mask
+from tailrace.model.arrow import flags, mask
 from tailrace.model.schema import STRING
 from tailrace.model.table import TEXT, Column, TableId, TableSchema
 

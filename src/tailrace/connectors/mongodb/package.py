@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tailrace.config import Config
+from tailrace.config.resolve import Check
 from tailrace.connectors.mongodb import config as properties_of_connector
 from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
 
@@ -27,9 +28,9 @@ class MongoPackage(ConnectorPackage):
     stop_property = None
     replica_properties: Mapping[str, str] = {properties_of_connector.FOR_REPLICA: "true"}
 
-    def resolve(self, properties: Mapping[str, object]) -> Config:
+    def resolve(self, properties: Mapping[str, object], checks: Sequence[Check] = ()) -> Config:
         """See ConnectorPackage.resolve."""
-        return properties_of_connector.resolve(properties)
+        return properties_of_connector.resolve(properties, checks)
 
     def with_columns(self, properties: Mapping[str, str], row: pa.StructType) -> Mapping[str, str]:
         """See ConnectorPackage.with_columns: columns that a sample showed are declared for the tasks."""

@@ -16,6 +16,7 @@ from bson.binary import Binary
 
 from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
 from tailrace.errors import OffsetError
+from tailrace.model.change import UPDATE_DESCRIPTION
 from tailrace.model.schema import OPTIONAL_INT64, OPTIONAL_STRING, STRING, ConnectSchema, Field
 from tailrace.model.source import AFTER, BEFORE, SOURCE, TRANSACTION_BLOCK, EnvelopeLayout, SourceBlock
 
@@ -25,7 +26,6 @@ _CHANGE_STREAM = "io.debezium.connector.mongodb.changestream."
 _TRUNCATED = ConnectSchema(
     "struct", name=_CHANGE_STREAM + "truncatedarray", version=1, fields=(Field("field", STRING), Field("size", INT32))
 )
-UPDATE_DESCRIPTION = "updateDescription"
 _UPDATE_DESCRIPTION = ConnectSchema(
     "struct",
     optional=True,

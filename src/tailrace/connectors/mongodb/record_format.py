@@ -16,7 +16,7 @@ from tailrace.connectors.mongodb.log.events import ChangeEvents
 from tailrace.connectors.mongodb.position import BLOCK, INT32, JSON
 from tailrace.connectors.mongodb.types.json import STRICT, json_text
 from tailrace.connectors.mongodb.types.layout import Buffer, Values
-from tailrace.events.encode.arrow import join
+from tailrace.model.arrow import join
 from tailrace.model.schema import OPTIONAL_INT64, OPTIONAL_STRING, STRING, Field
 from tailrace.model.source import AFTER, OLD_SNAPSHOT, SOURCE, EnvelopeLayout, SourceBlock
 

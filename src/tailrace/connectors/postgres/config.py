@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tailrace.config import resolve as resolution
@@ -32,10 +32,9 @@ from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
 from tailrace.config.processors import check_processors
-from tailrace.config.resolve import Config
+from tailrace.config.resolve import Check, Config
 from tailrace.connectors.registry import elsewhere
 from tailrace.model.table_id import TableNaming
-from tailrace.transforms.registry import check as check_transforms
 
 CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
 
@@ -301,16 +300,17 @@ _CHECKS = (
     check_hashes,
     check_processors,
     check_overrides,
-    check_transforms,
 )
 
 
-def resolve(properties: Mapping[str, object]) -> Config:
-    """The checked Config of a PostgreSQL connector. Raises ConfigError naming every problem."""
+def resolve(properties: Mapping[str, object], checks: Sequence[Check] = ()) -> Config:
+    """The checked Config of a PostgreSQL connector. Raises ConfigError naming every problem, also of `checks`."""
     if str(properties.get("compat.version", "current")).strip() == "1.7":
         properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
     converters = split_list(from_mapping(properties).get("converters", ""))
-    return _with_heartbeats(resolution.resolve(properties, _with_settings(converters), _CHECKS, NAMING, elsewhere))
+    return _with_heartbeats(
+        resolution.resolve(properties, _with_settings(converters), (*_CHECKS, *checks), NAMING, elsewhere)
+    )
 
 
 def _with_heartbeats(config: Config) -> Config:

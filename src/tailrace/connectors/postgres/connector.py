@@ -13,6 +13,7 @@ import psycopg
 from tailrace.config import Config
 from tailrace.config.filters import guard
 from tailrace.connectors.log_ports import Watched
+from tailrace.connectors.notifications import INITIAL, SKIPPED, Notice
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.postgres import takeover
 from tailrace.connectors.postgres.admin.check_ddl import warn_of_triggers
@@ -43,7 +44,6 @@ from tailrace.connectors.postgres.snapshot import rows, selects
 from tailrace.connectors.postgres.snapshot.fence import Visibility
 from tailrace.connectors.postgres.snapshot.server import PostgresSnapshots
 from tailrace.errors import SourceError
-from tailrace.events.notifications import INITIAL, SKIPPED, Notice
 from tailrace.model.structure import Structure
 from tailrace.model.table import TableId, TableSchema
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.config import Config
 from tailrace.config.kinds import expression
+from tailrace.config.resolve import Check
 from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
 from tailrace.connectors.postgres import config as properties_of_connector
 from tailrace.connectors.postgres.position import source_block
@@ -30,9 +31,9 @@ class PostgresPackage(ConnectorPackage):
         "value.loss.handling.mode": "text",
     }
 
-    def resolve(self, properties: Mapping[str, object]) -> Config:
+    def resolve(self, properties: Mapping[str, object], checks: Sequence[Check] = ()) -> Config:
         """See ConnectorPackage.resolve."""
-        return properties_of_connector.resolve(properties)
+        return properties_of_connector.resolve(properties, checks)
 
     def source_block(self, config: Config) -> SourceBlock:
         """See ConnectorPackage.source_block."""

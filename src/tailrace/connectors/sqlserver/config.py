@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tailrace.config import resolve as resolution
@@ -23,11 +23,10 @@ from tailrace.config.kinds import (
 from tailrace.config.masks import check_hashes
 from tailrace.config.option import Alias, Option, OptionTable, Status
 from tailrace.config.overrides import check_overrides
-from tailrace.config.resolve import Config, Problem
+from tailrace.config.resolve import Check, Config, Problem
 from tailrace.connectors.change_tables.options import READS, SCHEMA_CHANGES, VALUES
 from tailrace.connectors.registry import elsewhere
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableNaming
-from tailrace.transforms.registry import check as check_transforms
 
 CURRENT, OLD = "current", "2.3"
 CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
@@ -201,11 +200,11 @@ OPTIONS = OptionTable(
         "Operation": shared.RUNTIME,
     }
 )
-_CHECKS = (shared.check_together, check_hashes, check_overrides, check_transforms)
+_CHECKS = (shared.check_together, check_hashes, check_overrides)
 
 
-def resolve(properties: Mapping[str, object]) -> Config:
-    """The checked Config of a SQL Server connector. Raises ConfigError naming every problem."""
+def resolve(properties: Mapping[str, object], checks: Sequence[Check] = ()) -> Config:
+    """The checked Config of a SQL Server connector. Raises ConfigError naming every problem, also of `checks`."""
     if str(properties.get("compat.version", CURRENT)).strip() == OLD:
         properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
     given = from_mapping(properties)
@@ -216,7 +215,7 @@ def resolve(properties: Mapping[str, object]) -> Config:
         for name in split_list(given.get("converters", ""))
     )
     options = OptionTable({**OPTIONS.groups, "Converters of one's own": own}) if own else OPTIONS
-    return resolution.resolve(properties, options, (*_CHECKS, _check_names), naming, elsewhere)
+    return resolution.resolve(properties, options, (*_CHECKS, _check_names, *checks), naming, elsewhere)
 
 
 def _check_names(config: Config) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tailrace.config import Config
+from tailrace.config.resolve import Check
 from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
 from tailrace.connectors.sqlserver import config as properties_of_connector
 
@@ -25,9 +26,9 @@ class SqlServerPackage(ConnectorPackage):
     stop_property = None
     replica_properties: Mapping[str, str] = {"computed.columns": "exclude", "value.loss.handling.mode": "text"}
 
-    def resolve(self, properties: Mapping[str, object]) -> Config:
+    def resolve(self, properties: Mapping[str, object], checks: Sequence[Check] = ()) -> Config:
         """See ConnectorPackage.resolve."""
-        return properties_of_connector.resolve(properties)
+        return properties_of_connector.resolve(properties, checks)
 
     def source_block(self, config: Config) -> SourceBlock:
         """See ConnectorPackage.source_block."""

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.connectors.value_type import Convert, ValueType, as_is
 from tailrace.errors import DecodeError
-from tailrace.events.encode.binary import base64
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.text.binary import base64
 
 
 def binary_type(config: Config) -> ValueType:

@@ -19,7 +19,7 @@ from tailrace.connectors.lost_values import became_null
 from tailrace.connectors.types.binary import bytes_of
 from tailrace.connectors.value_type import Convert, ValueType, as_string, is_strict, keeps_all
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import literal
+from tailrace.model.arrow import literal
 from tailrace.model.held import held, held_type, without_zeros
 from tailrace.model.schema import ConnectSchema, Field
 

@@ -12,8 +12,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from tailrace.config import Config
-from tailrace.config.kinds import compile_pattern, split_list
+from tailrace.config.kinds import split_list
 from tailrace.errors import ConfigError
+from tailrace.javalike.patterns import compile_pattern
 from tailrace.sinks.kafka import state
 from tailrace.sinks.kafka.client import Settings, library, refused
 

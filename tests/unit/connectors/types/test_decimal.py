@@ -13,7 +13,7 @@ import pytest
 from tailrace.connectors.types import decimal
 from tailrace.connectors.value_type import ValueType
 from tailrace.errors import DecodeError
-from tailrace.events.encode.json import encode
+from tailrace.model.text.json import encode
 from tests.unit.connectors.rules import config
 
 

@@ -11,7 +11,7 @@ from tailrace.config import Config
 from tailrace.connectors.types import temporal
 from tailrace.connectors.types.temporal import DAYS, ISO, MICROS, NANOS, clock_text
 from tailrace.connectors.value_type import Convert, ValueType, is_strict, keeps_all
-from tailrace.events.encode.arrow import join
+from tailrace.model.arrow import join
 
 TYPES = ("DATE", "TIME", "TIMESTAMP")
 # The driver's timestamps end with microseconds; finer ones are read as text.

@@ -25,11 +25,11 @@ from tailrace.connectors.mongodb.log.oplog import Oplog
 from tailrace.connectors.mongodb.log.pipeline import captured
 from tailrace.connectors.mongodb.log.stream import ChangeStream
 from tailrace.connectors.mongodb.log.structure import structural, structure_batches
-from tailrace.connectors.mongodb.position import DESCRIPTION_TYPE, SOURCE_TYPE, UPDATE_DESCRIPTION
+from tailrace.connectors.mongodb.position import DESCRIPTION_TYPE, SOURCE_TYPE
 from tailrace.connectors.mongodb.types.layout import Ints, Values
-from tailrace.events.encode.arrow import indices, mask, repeat
-from tailrace.events.transactions import BEGIN, END, MARKS
-from tailrace.model.change import COMMIT, CREATE, DELETE, UPDATE, ChangeBatch, note
+from tailrace.model.arrow import indices, mask, repeat
+from tailrace.model.change import COMMIT, CREATE, DELETE, UPDATE, UPDATE_DESCRIPTION, ChangeBatch, note
+from tailrace.model.marks import BEGIN, END, MARKS
 from tailrace.model.table import TableSchema
 
 # Between two events there is room for the mark that ends a transaction and the one that begins the next.

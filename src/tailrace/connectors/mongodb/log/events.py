@@ -26,7 +26,7 @@ from tailrace.connectors.mongodb.types.names import Names
 from tailrace.connectors.mongodb.types.scalars import Style
 from tailrace.connectors.mongodb.types.strings import raw_values, spread, string_column
 from tailrace.connectors.mongodb.types.walk import members
-from tailrace.events.encode.arrow import indices, mask
+from tailrace.model.arrow import indices, mask
 
 _EVENT = Names(
     [

@@ -37,7 +37,7 @@ from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Page
 from tailrace.connectors.snapshots import Flags, PagingKey, Unread
 from tailrace.errors import SourceError
-from tailrace.events.encode.arrow import flags
+from tailrace.model.arrow import flags
 from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.table import TableId, TableSchema
 

@@ -26,15 +26,15 @@ from tailrace.connectors.mongodb.client import (
 from tailrace.connectors.mongodb.config import condition
 from tailrace.connectors.mongodb.documents import Documents
 from tailrace.connectors.mongodb.log.changes import ORDER_STEP, source_column
-from tailrace.connectors.mongodb.position import DESCRIPTION_TYPE, UPDATE_DESCRIPTION, end_of
+from tailrace.connectors.mongodb.position import DESCRIPTION_TYPE, end_of
 from tailrace.connectors.mongodb.snapshot.reads import at_time, batches, between, of_collection
 from tailrace.connectors.mongodb.types.layout import Buffer, Values
+from tailrace.connectors.notifications import notify
 from tailrace.connectors.snapshots import Place, SnapshotGone
 from tailrace.connectors.table_split import TableSplit
 from tailrace.errors import SourceError
-from tailrace.events.encode.arrow import repeat
-from tailrace.events.notifications import notify
-from tailrace.model.change import READ, ChangeBatch, SnapshotRead
+from tailrace.model.arrow import repeat
+from tailrace.model.change import READ, UPDATE_DESCRIPTION, ChangeBatch, SnapshotRead
 from tailrace.model.table import TableSchema
 
 _NOTHING = Values.documents(Buffer([]), np.zeros(0, np.int64))

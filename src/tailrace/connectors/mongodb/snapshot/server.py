@@ -18,13 +18,13 @@ from tailrace.connectors.mongodb.snapshot.chunks import Session
 from tailrace.connectors.mongodb.snapshot.reads import cluster_time, id_of
 from tailrace.connectors.mongodb.snapshot.rows import Moment, Split
 from tailrace.connectors.mongodb.snapshot.signals import MongoSignals
+from tailrace.connectors.notifications import NOT_CAPTURED
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.signal import Mark, Signal
 from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import Failures, OnDemandSnapshots
 from tailrace.connectors.snapshots import Place, SnapshotGone
-from tailrace.events.notifications import NOT_CAPTURED
 from tailrace.model.table import TableId
 
 

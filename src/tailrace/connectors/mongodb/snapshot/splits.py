@@ -15,11 +15,11 @@ from tailrace.connectors.mongodb.config import condition, conditions
 from tailrace.connectors.mongodb.snapshot.reads import at_time, between, first_id, id_of, key_bytes, key_text
 from tailrace.connectors.mongodb.snapshot.rows import Moment, Split
 from tailrace.connectors.mongodb.snapshot.user_filter import limit, user_filter
+from tailrace.connectors.notifications import is_wanted
 from tailrace.connectors.refusals import refusals
 from tailrace.connectors.snapshots import Place, SnapshotGone
 from tailrace.connectors.split_sizes import pieces
 from tailrace.connectors.table_split import with_notices
-from tailrace.events.notifications import is_wanted
 from tailrace.model.table import TableId
 
 # Documents sampled for each range: bounds of so many are within some percent of equal parts.

@@ -23,8 +23,8 @@ from tailrace.connectors.mongodb.types.scalars import binary_column, object_id_t
 from tailrace.connectors.mongodb.types.strings import string_column
 from tailrace.connectors.mongodb.types.walk import members
 from tailrace.errors import ConfigError
-from tailrace.events.encode.arrow import indices, mask
 from tailrace.model import odd_times
+from tailrace.model.arrow import indices, mask
 from tailrace.model.odd_times import FIRST_DAY, LAST_DAY
 
 # A part of a column: the rows that it has values for, and these. What is not among the rows did not fit.

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.connectors.mongodb.types.layout import Buffer, Flags, Ints
-from tailrace.events.encode.arrow import mask
+from tailrace.model.arrow import mask
 
 _BIAS = 6176
 _SPECIAL, _INFINITE, _LARGE = 0x3 << 61, 0x1E << 58, 0x1F << 58

@@ -28,8 +28,8 @@ from tailrace.connectors.mongodb.types.names import Names
 from tailrace.connectors.mongodb.types.strings import byte_slices
 from tailrace.connectors.mongodb.types.walk import Elements, members
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import indices
-from tailrace.events.encode.strings import bytes_of
+from tailrace.model.arrow import indices
+from tailrace.model.text.strings import bytes_of
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,11 @@ from tailrace.connectors.mongodb.types.layout import (
 )
 from tailrace.connectors.mongodb.types.scalars import Fragment, Mode, Style, fragment
 from tailrace.connectors.mongodb.types.shapes import Shaped, Shapes
-from tailrace.connectors.mongodb.types.strings import escape, slices, string_column
+from tailrace.connectors.mongodb.types.strings import slices, string_column
 from tailrace.connectors.mongodb.types.tree import Tree, tree
 from tailrace.connectors.mongodb.types.walk import is_container
-from tailrace.events.encode.arrow import indices, join, repeat
+from tailrace.javalike.escapes import escape
+from tailrace.model.arrow import indices, join, repeat
 
 STRICT = Style(Mode.STRICT)
 RELAXED = Style(Mode.RELAXED)

@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 from tailrace.connectors.mongodb.types import layout
 from tailrace.connectors.mongodb.types.decimals import decimal_text
 from tailrace.connectors.mongodb.types.layout import Buffer, Bytes, Ints, broken
-from tailrace.connectors.mongodb.types.strings import byte_slices, escape, slices, string_column
-from tailrace.events.encode.arrow import indices, join, literal, mask, repeat
-from tailrace.events.encode.binary import base64
-from tailrace.events.encode.numbers import float_text
+from tailrace.connectors.mongodb.types.strings import byte_slices, slices, string_column
+from tailrace.javalike.escapes import escape
+from tailrace.model.arrow import indices, join, literal, mask, repeat
+from tailrace.model.text.binary import base64
+from tailrace.model.text.numbers import float_text
 
 _HEX = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)  # two digits for each byte
 _CAPITAL_HEX = np.frombuffer(bytes(range(256)).hex().upper().encode(), np.uint16)

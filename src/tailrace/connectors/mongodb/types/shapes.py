@@ -24,9 +24,10 @@ from tailrace.connectors.mongodb.types.layout import (
     Ints,
     Values,
 )
-from tailrace.connectors.mongodb.types.strings import escape, slices
+from tailrace.connectors.mongodb.types.strings import slices
 from tailrace.connectors.mongodb.types.tree import tree
 from tailrace.errors import DecodeError
+from tailrace.javalike.escapes import escape
 
 FEWEST = 1024
 """Documents that are worth a shape of their own: each element takes some calls, as many as 300 documents are worth."""

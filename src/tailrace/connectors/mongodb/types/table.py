@@ -14,9 +14,10 @@ from tailrace.connectors.mongodb.types.json import RELAXED, json_text
 from tailrace.connectors.mongodb.types.layout import Flags, Values
 from tailrace.connectors.mongodb.types.names import Names, column
 from tailrace.connectors.mongodb.types.repeats import once
-from tailrace.connectors.mongodb.types.strings import escape, slices
+from tailrace.connectors.mongodb.types.strings import slices
 from tailrace.connectors.mongodb.types.walk import Elements, members
-from tailrace.events.encode.arrow import indices, join, mask
+from tailrace.javalike.escapes import escape
+from tailrace.model.arrow import indices, join, mask
 
 REST = "_rest"
 _NO_TYPE = frozenset((layout.NULL, layout.UNDEFINED))

@@ -14,9 +14,9 @@ from tailrace.connectors.postgres.log.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.position import format_lsn
 from tailrace.connectors.postgres.server.connect import connect, is_transient, server_errors
 from tailrace.connectors.retry import retrying
-from tailrace.events import json_text
 from tailrace.model.schema_change import DROP, DescribedColumn, SchemaChange
 from tailrace.model.table import TableId
+from tailrace.model.text import json_reader as json_text
 
 log = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ from tailrace.connectors.postgres.server.connect import connect, is_transient, s
 from tailrace.connectors.postgres.snapshot.text_rows import copy_lines, rows_of
 from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
-from tailrace.events.encode.arrow import mask
+from tailrace.model.arrow import mask
 from tailrace.model.change import ChangeBatch, note
 
 _EXPRESSIONS = """

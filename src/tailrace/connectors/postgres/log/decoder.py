@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.config.faults import Faults
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.ddl.event_triggers import CONTENT
@@ -23,10 +24,9 @@ from tailrace.connectors.postgres.log.protocol.pgoutput import Messages, Relatio
 from tailrace.connectors.postgres.position import SOURCE_TYPE, format_lsn
 from tailrace.connectors.reselect import Reselector
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import indices, join, repeat
-from tailrace.events.faults import Faults
-from tailrace.events.transactions import MARKS
+from tailrace.model.arrow import indices, join, repeat
 from tailrace.model.change import COMMIT, CREATE, DELETE, MESSAGE, SCHEMA, TRUNCATE, UPDATE, ChangeBatch, note
+from tailrace.model.marks import MARKS
 from tailrace.model.table import TableSchema
 
 # Orders of neighbouring changes differ by two: a key change becomes two events.

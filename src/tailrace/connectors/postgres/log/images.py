@@ -16,7 +16,7 @@ from tailrace.connectors.postgres.log.protocol.pgoutput import Rows
 from tailrace.connectors.postgres.log.protocol.tuples import TEXT, UNCHANGED, Cells
 from tailrace.connectors.postgres.position import format_lsn
 from tailrace.connectors.value_type import ValueType, converted
-from tailrace.events.encode.arrow import mask
+from tailrace.model.arrow import mask
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from tailrace.connectors.postgres.log.protocol.framing import Ints
 from tailrace.connectors.postgres.log.protocol.pgoutput import Messages
 from tailrace.connectors.types.binary import binary_type
 from tailrace.connectors.value_type import ValueType, converted, text_type
-from tailrace.events.encode.arrow import flags, mask
+from tailrace.model.arrow import flags, mask
 from tailrace.model.table import Column, TableId, TableSchema
 
 log = logging.getLogger(__name__)

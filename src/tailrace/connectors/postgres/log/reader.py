@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import psycopg
 
 from tailrace.config import Config
+from tailrace.config.faults import Faults
 from tailrace.config.filters import TableFilter
 from tailrace.config.processors import reselect
 from tailrace.connectors import reader_client
@@ -31,7 +32,6 @@ from tailrace.connectors.postgres.server.connect import connect, is_transient, s
 from tailrace.connectors.reader_socket import Block, ReaderLost, Request
 from tailrace.connectors.reselect import Reselector
 from tailrace.connectors.retry import Backoff, retrying
-from tailrace.events.faults import Faults
 from tailrace.model.table import TableId
 
 

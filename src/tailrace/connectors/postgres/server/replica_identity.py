@@ -12,9 +12,9 @@ from psycopg import sql
 from psycopg.rows import tuple_row
 
 from tailrace.config import Config
-from tailrace.config.kinds import compile_pattern
 from tailrace.connectors.postgres.server.connect import first_line
 from tailrace.errors import ConfigError, SourceError
+from tailrace.javalike.patterns import compile_pattern
 from tailrace.model.table import TableId
 
 log = logging.getLogger(__name__)

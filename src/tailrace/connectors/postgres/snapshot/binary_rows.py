@@ -34,7 +34,7 @@ from tailrace.connectors.postgres.server.connect import (
 from tailrace.connectors.postgres.snapshot.blocks import Block, Integers
 from tailrace.connectors.postgres.snapshot.exported import adopting, gone
 from tailrace.connectors.value_type import converted
-from tailrace.events.encode.arrow import indices
+from tailrace.model.arrow import indices
 
 _BATCH_BYTES = 4 << 20
 

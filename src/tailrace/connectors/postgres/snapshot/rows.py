@@ -11,8 +11,10 @@ import pyarrow as pa
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.config.faults import Faults
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.notifications import Notice, notify
 from tailrace.connectors.postgres.catalog.tables import source_of
 from tailrace.connectors.postgres.log.decoder import ORDER_STEP
 from tailrace.connectors.postgres.position import SOURCE_TYPE
@@ -21,9 +23,7 @@ from tailrace.connectors.postgres.snapshot import transfer
 from tailrace.connectors.postgres.snapshot.blocks import Block
 from tailrace.connectors.postgres.snapshot.ranges import Keys, Range
 from tailrace.connectors.snapshots import Place
-from tailrace.events.encode.arrow import indices, repeat
-from tailrace.events.faults import Faults
-from tailrace.events.notifications import Notice, notify
+from tailrace.model.arrow import indices, repeat
 from tailrace.model.change import READ, ChangeBatch, SnapshotRead
 from tailrace.model.table import TableSchema
 

@@ -14,6 +14,7 @@ from tailrace.config import Config
 from tailrace.config.overrides import overrides
 from tailrace.connectors.base import Key
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.notifications import is_wanted
 from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.server.connect import connect
 from tailrace.connectors.postgres.server.user_sql import one_statement
@@ -23,10 +24,9 @@ from tailrace.connectors.postgres.snapshot.partitions import side_by_side
 from tailrace.connectors.postgres.snapshot.ranges import Keys, Range
 from tailrace.connectors.postgres.snapshot.rows import EmptySplit, Moment, SnapshotSplit
 from tailrace.connectors.postgres.snapshot.selects import Selects, as_table, in_order, refusals
+from tailrace.connectors.snapshot_notices import around_splits
 from tailrace.connectors.snapshots import Place
 from tailrace.connectors.split_sizes import fits, is_chunked, pieces
-from tailrace.events.notifications import is_wanted
-from tailrace.events.snapshot_notices import around_splits
 from tailrace.model.table import TableId, TableSchema
 
 Split = SnapshotSplit | EmptySplit

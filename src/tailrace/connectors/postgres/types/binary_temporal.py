@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from tailrace.connectors.postgres.types import temporal
 from tailrace.connectors.types.temporal import DAY_US, LARGEST, SMALLEST
 from tailrace.connectors.value_type import Binary
-from tailrace.events.encode.arrow import mask
+from tailrace.model.arrow import mask
 
 Integers = npt.NDArray[np.int64]
 

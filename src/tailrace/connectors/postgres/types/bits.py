@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from tailrace.connectors.types.binary import bytes_of
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import literal
+from tailrace.model.arrow import literal
 
 # Wider than this, a table of rows by bits would be mostly padding, so values are taken one by one.
 _MOST_CELLS = 1 << 26

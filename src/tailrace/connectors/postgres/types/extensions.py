@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import indices
-from tailrace.events.encode.json import dump
-from tailrace.model.java_hash import map_order, number_map_order
+from tailrace.javalike.hashes import map_order, number_map_order
+from tailrace.model.arrow import indices
 from tailrace.model.schema import ConnectSchema, Field
+from tailrace.model.text.json import dump
 
 HSTORE_MAP = ConnectSchema("map", keys=ConnectSchema("string"), values=ConnectSchema("string", optional=True))
 HSTORE_TYPE = pa.map_(pa.string(), pa.string())

@@ -19,7 +19,7 @@ from tailrace.connectors.types import temporal
 from tailrace.connectors.types.temporal import DAY_US, DAYS, ISO, LARGEST, MICROS, MILLIS, NANOS, SMALLEST
 from tailrace.connectors.value_type import Convert, ValueType, is_strict, keeps_all
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import join, literal
+from tailrace.model.arrow import join, literal
 from tailrace.model.odd_times import INFINITY_DAYS as INFINITY_DAYS
 from tailrace.model.odd_times import INFINITY_US as INFINITY_US
 from tailrace.model.schema import ConnectSchema

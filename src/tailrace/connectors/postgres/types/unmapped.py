@@ -6,7 +6,7 @@ import re
 
 import pyarrow as pa
 
-from tailrace.events.encode.numbers import java_float
+from tailrace.model.text.numbers import java_float
 
 # Of these the reference engine prints what its driver makes of them: every number as a Java double.
 GEOMETRIC = ("line", "lseg", "box", "path", "polygon", "circle")

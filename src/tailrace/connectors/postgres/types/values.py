@@ -40,7 +40,7 @@ from tailrace.connectors.value_type import (
     text_type,
 )
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import join, literal
+from tailrace.model.arrow import join, literal
 from tailrace.model.schema import ConnectSchema
 
 _BOOLEAN = ValueType(

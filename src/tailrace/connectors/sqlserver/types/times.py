@@ -14,7 +14,7 @@ from tailrace.connectors.types import temporal
 from tailrace.connectors.types.temporal import DAYS, ISO, LARGEST, MICROS, MILLIS, NANOS
 from tailrace.connectors.value_type import Binary, Convert, ValueType, is_strict, keeps_all
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import join, literal
+from tailrace.model.arrow import join, literal
 
 TYPES = ("date", "time", "datetime", "datetime2", "smalldatetime", "datetimeoffset")
 _TEXT = {

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from tailrace.config.kinds import FLAG, TEXT
-from tailrace.connectors.mongodb.transforms.documents import Converter, parse
-from tailrace.connectors.mongodb.transforms.indented import indented
 from tailrace.events.payload import array
 from tailrace.events.records import Part, Records, struct
 from tailrace.model.change import DELETE, UPDATE
 from tailrace.model.schema import ConnectSchema, Field
+from tailrace.transforms.mongodb.documents import Converter, parse
+from tailrace.transforms.mongodb.indented import indented
 from tailrace.transforms.outbox import EventRouter
 from tailrace.transforms.outbox_settings import OPTIONS
 from tailrace.transforms.settings import Given, setting

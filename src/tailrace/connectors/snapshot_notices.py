@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tailrace.events.notifications import (
+from tailrace.connectors.notifications import (
     COMPLETED,
     INITIAL,
     STARTED,
@@ -15,7 +15,7 @@ from tailrace.events.notifications import (
     in_progress,
     scanned,
 )
-from tailrace.model.java_hash import set_order
+from tailrace.javalike.hashes import set_order
 
 Notices = tuple[Notice, ...]
 

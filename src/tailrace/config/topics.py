@@ -7,7 +7,7 @@ import re
 
 from tailrace.config import Config
 from tailrace.errors import ConfigError
-from tailrace.events.java import Rewrite
+from tailrace.javalike.patterns import Rewrite
 from tailrace.model.table import TableId
 
 _LOG = logging.getLogger(__name__)

@@ -5,9 +5,24 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tailrace.config.kinds import compile_pattern
-
 _TOKEN = re.compile(r"\\(.)|\$(?:(\d+)|\{(\w+)\})|([^\\$]+)", re.DOTALL)
+_QUOTED_OR_GROUP = re.compile(r"\\Q(.*?)(?:\\E|$)|\\.|\(\?<(?=[A-Za-z])", re.DOTALL)
+
+
+def compile_pattern(text: str) -> re.Pattern[str]:
+    """A Debezium (Java) regular expression, case-insensitive for ASCII as there; use `fullmatch`. Raises re.error."""
+    return re.compile(to_python(text), re.IGNORECASE | re.ASCII)
+
+
+def to_python(text: str) -> str:
+    """A Java regular expression in Python's notation."""
+    return _QUOTED_OR_GROUP.sub(_to_python, text)
+
+
+def _to_python(match: re.Match[str]) -> str:
+    if match[1] is not None:
+        return re.escape(match[1])
+    return "(?P<" if match[0] == "(?<" else match[0]
 
 
 def pattern(text: str) -> re.Pattern[str]:

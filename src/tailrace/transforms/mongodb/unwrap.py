@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from tailrace.config.kinds import FLAG, TEXT
-from tailrace.connectors.mongodb.position import UPDATE_DESCRIPTION
-from tailrace.connectors.mongodb.transforms.documents import Converter, Document, parse
+from tailrace.config.topics import adjusted
 from tailrace.errors import TransformError
 from tailrace.events.payload import array
 from tailrace.events.records import ENVELOPE, Header, Part, Records, struct
-from tailrace.events.topics import adjusted
+from tailrace.model.change import UPDATE_DESCRIPTION
 from tailrace.model.schema import ConnectSchema
 from tailrace.transforms import unwrap
+from tailrace.transforms.mongodb.documents import Converter, Document, parse
 from tailrace.transforms.settings import Given, either, setting
 from tailrace.transforms.structure import Flatten
 from tailrace.transforms.transform import require

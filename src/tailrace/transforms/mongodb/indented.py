@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tailrace.connectors.mongodb.types.strings import escape_text
-from tailrace.events.json_text import make_room
+from tailrace.javalike.escapes import escape_text
+from tailrace.model.text.json_reader import make_room
 
 Node = dict[str, Any]
 

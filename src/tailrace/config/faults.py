@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.errors import DecodeError, TailraceError
-from tailrace.events.cuts import pieces
 from tailrace.model.change import ChangeBatch
+from tailrace.model.cuts import pieces
 
 log = logging.getLogger(__name__)
 

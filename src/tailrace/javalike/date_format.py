@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.events.encode.arrow import indices, join, literal, repeat
+from tailrace.model.arrow import indices, join, literal, repeat
 
 DAY = 86_400_000
 """Milliseconds of a day."""

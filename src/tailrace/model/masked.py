@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.config.masks import digest_name
 from tailrace.model.masks import Hash, Masking, Stars, Truncate
 
 _SERIAL_HEADER, _STRING, _LONG_STRING = b"\xac\xed\x00\x05", b"\x74", b"\x7c"
@@ -74,3 +73,10 @@ def _modified_utf8(value: str) -> bytes:
         return value.encode()
     units = np.frombuffer(value.encode("utf-16-le"), "<u2").tolist()
     return b"".join(b"\xc0\x80" if unit == 0 else chr(unit).encode("utf-8", "surrogatepass") for unit in units)
+
+
+def digest_name(algorithm: str) -> str | None:
+    """hashlib's name of one of Java's algorithms (`SHA-256`, `SHA3-512`, `SHA-512/256`), None if there is none."""
+    name = algorithm.lower().replace("/", "_")
+    name = name.replace("sha3-", "sha3_") if name.startswith("sha3") else name.replace("-", "")
+    return name if name in hashlib.algorithms_available else None

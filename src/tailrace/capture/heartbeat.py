@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tailrace.events.encode.json import dump
-from tailrace.events.topics import TopicNaming
+from tailrace.config.topics import TopicNaming
 from tailrace.model.change import ControlBatch
 from tailrace.model.schema import INT64, STRING, ConnectSchema, Field
+from tailrace.model.text.json import dump
 
 KEY = ConnectSchema(
     "struct",

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.events.encode.arrow import LARGEST, mask, text_array
+from tailrace.model.arrow import LARGEST, mask, text_array
 
 Bytes = npt.NDArray[np.uint8]
 

@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from tailrace.errors import DecodeError
-from tailrace.events.encode.arrow import bracketed, entries_of, join, null_where, repeat
-from tailrace.events.encode.binary import base64, decimal_of, unscaled
-from tailrace.events.encode.numbers import decimal_text, float_text, java_float, scale_of
-from tailrace.events.encode.strings import escape, quote
+from tailrace.model.arrow import bracketed, entries_of, join, null_where, repeat
 from tailrace.model.native import plain_decimals
 from tailrace.model.schema import ConnectSchema, Field
+from tailrace.model.text.binary import base64, decimal_of, unscaled
+from tailrace.model.text.numbers import decimal_text, float_text, java_float, scale_of
+from tailrace.model.text.strings import escape, quote
 
 _TEXTS = {
     "io.debezium.time.ZonedTimestamp": "1970-01-01T00:00:00Z",

@@ -6,7 +6,7 @@ import struct as binary
 from decimal import Decimal
 from typing import Any
 
-from tailrace.model.java_hash import text_hash
+from tailrace.javalike.hashes import text_hash
 
 _MASK = (1 << 64) - 1
 _SEED = 9001

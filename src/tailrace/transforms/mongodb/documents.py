@@ -17,10 +17,10 @@ from bson.binary import Binary
 from bson.code import Code
 from bson.codec_options import DatetimeConversion
 
+from tailrace.config.topics import adjusted
 from tailrace.errors import TransformError
-from tailrace.events.json_text import make_room
-from tailrace.events.topics import adjusted
 from tailrace.model.schema import ConnectSchema, Field
+from tailrace.model.text.json_reader import make_room
 
 STRING = ConnectSchema("string", optional=True)
 BOOLEAN = ConnectSchema("boolean", optional=True)

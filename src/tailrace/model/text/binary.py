@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.events.encode.arrow import flags, mask, text_array
-from tailrace.events.encode.strings import bytes_of, from_bytes
+from tailrace.model.arrow import flags, mask, text_array
+from tailrace.model.text.strings import bytes_of, from_bytes
 
 _LONG_VALUES = 4096  # from this average length on, a call per value costs nothing beside its bytes
 # The largest magnitude (of v, or ~v where negative) that 1 to 7 bytes of two's complement hold.

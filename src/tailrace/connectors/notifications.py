@@ -14,9 +14,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.events.encode.json import dump
 from tailrace.model.change import ControlBatch
 from tailrace.model.schema import INT64, STRING, ConnectSchema, Field
+from tailrace.model.text.json import dump
 
 log = logging.getLogger(__name__)
 

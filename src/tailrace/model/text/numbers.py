@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.events.encode.arrow import indices, join, literal, mask
-from tailrace.events.encode.binary import decimal_of
+from tailrace.model.arrow import indices, join, literal, mask
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.text.binary import decimal_of
 
 _LOW, _HIGH = 1e-3, 1e7  # between these Java writes no exponent
 

@@ -1,1 +1,0 @@
-"""Encodes Arrow columns as the text or bytes of a record."""

@@ -1,0 +1,1 @@
+"""Does what Java and its libraries do: patterns, hashes, dates, escapes of text."""

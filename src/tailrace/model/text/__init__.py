@@ -1,0 +1,1 @@
+"""Values as text: Arrow columns as JSON, numbers, bytes and escaped strings."""
