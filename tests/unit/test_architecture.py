@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -107,6 +107,30 @@ def test_neither_wing_imports_the_other(wing: tuple[str, ...], other: tuple[str,
         if name.startswith(tuple(f"tailrace.{room}" for room in other))
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_no_modules_import_each_other() -> None:
+    """Nor for type checking: the first module of a circle cannot be read without the last one."""
+    names = {f"tailrace.{where(module).removesuffix('.py').replace('/', '.')}": module for module in MODULES}
+    graph = {name: _modules_imported(module, names) - {name} for name, module in names.items()}
+    while leaves := {name for name, targets in graph.items() if not targets & graph.keys()}:
+        graph = {name: targets for name, targets in graph.items() if name not in leaves}
+    while roots := graph.keys() - {target for targets in graph.values() for target in targets}:
+        graph = {name: targets for name, targets in graph.items() if name not in roots}
+    circles = [f"{name} imports {', '.join(sorted(targets & graph.keys()))}" for name, targets in sorted(graph.items())]
+    assert not circles, "\n".join(["move what two modules need of each other to a third one:", *circles])
+
+
+def _modules_imported(module: Path, names: Mapping[str, Path]) -> set[str]:
+    """The modules of `names` that a module imports, by the names in `from package import module` as well."""
+    found = set()
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            full = {f"{node.module}.{name.name}" for name in node.names}
+            found |= full & names.keys() or {node.module} & names.keys()
+        elif isinstance(node, ast.Import):
+            found |= {name.name for name in node.names} & names.keys()
+    return found
 
 
 def test_every_package_has_its_place_in_the_order() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.connectors.change_tables.dialect import Described, Instance
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.ranges import ROWS, LogRange
+from tailrace.connectors.change_tables.tables import Described, Instance
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from tailrace.capture.capture import Capture
 from tailrace.connectors import registry
 from tailrace.connectors.change_tables.changes import AFTER, BEFORE, DELETED, INSERTED, ChangeRows
-from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.change_tables.reader import ChangeTable, RangeReader
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.db2.snapshot import DIALECT as DB2
 from tailrace.connectors.sqlserver.snapshot import DIALECT as SQLSERVER

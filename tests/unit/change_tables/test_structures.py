@@ -11,12 +11,13 @@ import pytest
 
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.change_tables.changes import INSERTED, ChangeRows, in_log_order, paired
-from tailrace.connectors.change_tables.dialect import Described, Dialect, Instance
+from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.gap import is_retyped, known_up_to
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.reader import RangeReader
 from tailrace.connectors.change_tables.schema_changes import Switch, initial_batches
 from tailrace.connectors.change_tables.splits import SplitPlanner
+from tailrace.connectors.change_tables.tables import Described, Instance
 from tailrace.connectors.db2.snapshot import DIALECT as DB2
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.connectors.sqlserver.snapshot import DIALECT

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from tailrace.connectors.change_tables.dialect import Connection
+from tailrace.connectors.change_tables.tables import Connection
 from tailrace.connectors.db2.catalog import Catalog
 from tailrace.connectors.db2.config import resolve
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.connector import ChangeTableConnector
-from tailrace.connectors.change_tables.dialect import Catalog, Server
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.source_now import ChangeTableNow
+from tailrace.connectors.change_tables.tables import Catalog, Server
 from tailrace.connectors.change_tables.takeover import entries_of, reading_of
 from tailrace.connectors.debezium_offset import Entry
 from tailrace.connectors.finding import Finding

@@ -12,11 +12,12 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
-from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, LastChange
+from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.images import block, expression, images, selected
 from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, literal, order, printed
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.source_rows import source_rows
+from tailrace.connectors.change_tables.tables import Connection, Described, LastChange
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.refusals import refusals
 from tailrace.connectors.signal_source import SignalSource

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tailrace.connectors.change_tables import gap
-from tailrace.connectors.change_tables.dialect import Connection, Dialect
+from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.tables import Connection
 from tailrace.connectors.shared_log import Gap
 
 COMMITS = "commits"

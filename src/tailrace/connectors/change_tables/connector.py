@@ -17,7 +17,7 @@ from tailrace.connectors.base import Chunk
 from tailrace.connectors.change_tables import gap
 from tailrace.connectors.change_tables.chunks import CapturedUntil
 from tailrace.connectors.change_tables.commits import changed, noted
-from tailrace.connectors.change_tables.dialect import Connection, Dialect, Instance
+from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.gap import Known, is_known, known_up_to
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.ranges import LogRange, counted
@@ -26,6 +26,7 @@ from tailrace.connectors.change_tables.rows import Split, read
 from tailrace.connectors.change_tables.schema_changes import Switch
 from tailrace.connectors.change_tables.snapshots import ChangeTableSnapshots
 from tailrace.connectors.change_tables.splits import SplitPlanner
+from tailrace.connectors.change_tables.tables import Connection, Instance
 from tailrace.connectors.change_tables.takeover import reading_of
 from tailrace.connectors.log_ports import Watched
 from tailrace.connectors.offset import Reached

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
 from tailrace.connectors.shared_log import Gap
 from tailrace.errors import OffsetError, SourceError

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.dialect import Connection, Dialect
+from tailrace.connectors.change_tables.dialect import Dialect
+from tailrace.connectors.change_tables.tables import Connection
 
 # Servers and firewalls cut connections that are idle for minutes.
 _IDLE_S = 60.0

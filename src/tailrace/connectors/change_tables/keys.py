@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tailrace.connectors.change_tables.dialect import Described, Dialect
+from tailrace.connectors.change_tables.dialect import Dialect
+from tailrace.connectors.change_tables.tables import Described
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TypeVar
 
-from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, Instance
+from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.schema_changes import Switch
+from tailrace.connectors.change_tables.tables import Connection, Described, Instance
 from tailrace.model.table import TableId
 
 T = TypeVar("T")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -16,6 +16,7 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.change_tables import gap
+from tailrace.connectors.change_tables.change_table import ChangeTable
 from tailrace.connectors.change_tables.changes import (
     AFTER,
     BEFORE,
@@ -31,7 +32,7 @@ from tailrace.connectors.change_tables.changes import (
     whole_transactions,
 )
 from tailrace.connectors.change_tables.databases import in_order
-from tailrace.connectors.change_tables.dialect import Block, Connection, Dialect, Instance, LastChange
+from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.idle_connections import reused_connection
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.ranges import ROWS, LogRange, inside
@@ -43,7 +44,7 @@ from tailrace.connectors.change_tables.schema_changes import (
     initial_batches,
     schema_batch,
 )
-from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.change_tables.tables import Connection, Instance, LastChange
 from tailrace.connectors.notifications import Notice, notify
 from tailrace.connectors.retry import Backoff
 from tailrace.errors import SourceError
@@ -53,33 +54,6 @@ from tailrace.model.table import TableId, TableSchema
 log = logging.getLogger(__name__)
 
 _SKIPPED = {"c": (INSERTED,), "u": (BEFORE, AFTER), "d": (DELETED,)}
-
-
-@dataclass(frozen=True)
-class ChangeTable:
-    """A change table and how its rows are read.
-
-    `statement` selects from it under the alias cdc_data, `kind` is what a row is, as changes.py numbers it, if the row
-    tells it, and `order` the order of its rows.
-    """
-
-    instance: Instance
-    captured: CapturedTable
-    statement: str
-    kind: str | None
-    order: str
-
-    def rows(self, found: Block) -> ChangeRows:
-        """Rows of the driver, at least one. Raises DecodeError."""
-        raise NotImplementedError
-
-    def whole(self, rows: ChangeRows) -> ChangeRows:
-        """The rows of whole transactions with their kinds, where one row alone does not tell its kind."""
-        return rows
-
-    def incomplete(self, found: Changes) -> Mapping[str, pa.Array]:
-        """The columns `before` and `unchanged` of a batch where an update leaves out values it has not touched."""
-        return {}
 
 
 def changes(dialect: Dialect, config: Config, wanted: LogRange) -> Iterator[Chunk]:

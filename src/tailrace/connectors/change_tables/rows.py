@@ -12,12 +12,13 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.change_tables.changes import ORDER_STEP
-from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect, LastChange
+from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.images import images, selected
 from tailrace.connectors.change_tables.keys import KeyColumn, after
 from tailrace.connectors.change_tables.position import Reading, behind
 from tailrace.connectors.change_tables.schema_changes import initial_batches
 from tailrace.connectors.change_tables.source_rows import source_rows
+from tailrace.connectors.change_tables.tables import Connection, Described, LastChange
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.notifications import notify
 from tailrace.connectors.retry import retrying

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from tailrace.connectors.change_tables.dialect import Described, Dialect, Instance, LastChange
+from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.source_rows import source_rows
+from tailrace.connectors.change_tables.tables import Described, Instance, LastChange
 from tailrace.model.change import COMMIT, SCHEMA, ChangeBatch
 from tailrace.model.schema_change import ALTER, CREATE, DROP, SchemaChange
 from tailrace.model.table import TableId, TableSchema

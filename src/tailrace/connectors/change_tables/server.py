@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.dialect import Connection
+from tailrace.connectors.change_tables.tables import Connection
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import Failures
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from tailrace.config import Config
 from tailrace.config.filters import tables_of_signals
-from tailrace.connectors.change_tables.dialect import Connection, Dialect
+from tailrace.connectors.change_tables.dialect import Dialect
+from tailrace.connectors.change_tables.tables import Connection
 from tailrace.connectors.signal import CLOSE, DATA_BYTES, OPEN, Signal
 from tailrace.connectors.signal_source import NotSignals, SignalTable, Stored
 from tailrace.model.table import TableId

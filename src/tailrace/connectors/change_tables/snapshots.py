@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.chunks import Session
-from tailrace.connectors.change_tables.dialect import Connection, Dialect, Server
+from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.rows import Moment, Split
 from tailrace.connectors.change_tables.signals import ChangeTableSignals
 from tailrace.connectors.change_tables.splits import SplitPlanner
+from tailrace.connectors.change_tables.tables import Connection, Server
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.signal import Mark, Signal

@@ -11,9 +11,10 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.connectors.base import Key
 from tailrace.connectors.change_tables.chunks import PagedTable
-from tailrace.connectors.change_tables.dialect import Connection, Dialect
+from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.images import block, expression, image, images, selected
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.tables import Connection
 from tailrace.connectors.ports import SourceNow
 from tailrace.connectors.shared_keys import is_unique, key_not_unique
 from tailrace.errors import SourceError

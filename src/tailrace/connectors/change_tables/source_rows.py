@@ -6,7 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailrace.connectors.change_tables.dialect import Dialect, LastChange
+from tailrace.connectors.change_tables.dialect import Dialect
+from tailrace.connectors.change_tables.tables import LastChange
 
 
 def source_row(dialect: Dialect, last: LastChange | None) -> dict[str, Any]:

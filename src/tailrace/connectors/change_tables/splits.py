@@ -9,9 +9,10 @@ from itertools import pairwise
 from tailrace.config import Config
 from tailrace.config.overrides import origin_of, overrides
 from tailrace.connectors.change_tables.databases import by_database, in_order
-from tailrace.connectors.change_tables.dialect import Connection, Described, Dialect
+from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, order, printed
 from tailrace.connectors.change_tables.rows import Moment, Split
+from tailrace.connectors.change_tables.tables import Connection, Described
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.notifications import Notice, is_wanted
 from tailrace.connectors.refusals import refusals

@@ -8,8 +8,8 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
-from tailrace.connectors.change_tables import dialect
-from tailrace.connectors.change_tables.dialect import Connection, Described, Instance, SourceColumn
+from tailrace.connectors.change_tables import tables
+from tailrace.connectors.change_tables.tables import Connection, Described, Instance, SourceColumn
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import Columns
 from tailrace.connectors.db2.config import ZOS
@@ -63,7 +63,7 @@ _SYSTEM = "IBMSNAP_"
 _CONTROL_TABLES = ("IBMSNAP_", "IBMQREP_")
 
 
-class Catalog(dialect.Catalog):
+class Catalog(tables.Catalog):
     """Implements Catalog. Results are cached: a catalog serves one request to the server."""
 
     def __init__(self, connection: Connection, config: Config) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.dialect import Connection, Described, Instance
+from tailrace.connectors.change_tables.tables import Connection, Described, Instance
 from tailrace.connectors.db2.catalog import Catalog
 from tailrace.connectors.db2.client import LARGEST
 from tailrace.connectors.db2.config import LUW, ZOS

@@ -9,9 +9,9 @@ from ctypes import c_void_p
 from typing import Any
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables import dialect
-from tailrace.connectors.change_tables.dialect import Block, Row
+from tailrace.connectors.change_tables import tables
 from tailrace.connectors.change_tables.server import ReconnectingServer
+from tailrace.connectors.change_tables.tables import Block, Row
 from tailrace.connectors.db2 import encryption
 from tailrace.connectors.db2.cli import columns as results
 from tailrace.connectors.db2.cli import library as cli
@@ -38,7 +38,7 @@ LARGEST = 128 << 20
 """Bytes of the largest value that is read: reading it takes several times as much memory."""
 
 
-class Connection(dialect.Connection):
+class Connection(tables.Connection):
     """Implements Connection. Each statement is committed, unless a transaction was begun."""
 
     def __init__(self, connection: c_void_p, timeout: int, *, is_zos: bool = False) -> None:

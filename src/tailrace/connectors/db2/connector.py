@@ -13,9 +13,9 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.change_tables.connector import INSTANCES, ChangeTableConnector
 from tailrace.connectors.change_tables.connector import LogEnd as CapturedEnd
-from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.ranges import LogRange
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.change_tables.takeover import after
 from tailrace.connectors.db2.catalog import Catalog
 from tailrace.connectors.db2.client import Connection

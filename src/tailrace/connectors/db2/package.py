@@ -14,7 +14,7 @@ from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
 if TYPE_CHECKING:
     from tailrace.connectors.db2.admin import Db2Admin
     from tailrace.connectors.db2.connector import Db2Connector
-    from tailrace.connectors.db2.verify import Db2Bench
+    from tailrace.connectors.db2.verify import Db2Probes
     from tailrace.model.source import SourceBlock
 
 
@@ -54,11 +54,11 @@ class Db2Package(ConnectorPackage):
 
         return new_source(url)
 
-    def bench(self, config: Config, schema: str) -> Db2Bench:
+    def bench(self, config: Config, schema: str) -> Db2Probes:
         """See ConnectorPackage.bench."""
-        from tailrace.connectors.db2.verify import Db2Bench
+        from tailrace.connectors.db2.verify import Db2Probes
 
-        return Db2Bench(config, schema)
+        return Db2Probes(config, schema)
 
     def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str | list[str]]:
         """See ConnectorPackage.capturing."""

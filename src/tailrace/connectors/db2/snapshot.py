@@ -10,8 +10,9 @@ from decimal import Decimal
 from typing import Any
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.dialect import Dialect, Instance, LastChange
+from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.tables import Instance, LastChange
 from tailrace.connectors.db2 import failures, statements
 from tailrace.connectors.db2.catalog import Catalog, statistics
 from tailrace.connectors.db2.client import Connection, Server, connect

@@ -1,34 +1,23 @@
-"""What `verify` makes and asks in Db2: registrations for capture, change tables, parameters of the capture program."""
+"""What `verify` asks Db2; the probes of capture are in verify_capture.py."""
 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from importlib.metadata import version
+from collections.abc import Sequence
 from typing import Any
 
-from tailrace.config import Config
-from tailrace.connectors.db2.admin import Db2Admin
 from tailrace.connectors.db2.client import connect
-from tailrace.connectors.db2.log.end import control, wait_for_capture
-from tailrace.connectors.db2.registering import reinit, reinit_statement
+from tailrace.connectors.db2.log.end import control
 from tailrace.connectors.db2.snapshot import DIALECT
-from tailrace.connectors.db2.statements import name, qualified, text
+from tailrace.connectors.db2.statements import text
+from tailrace.connectors.db2.verify_bench import Db2Bench
 from tailrace.connectors.db2.verify_capture import DUMPED, capture_probes
-from tailrace.connectors.db2.verify_types import KEYS, TYPES
-from tailrace.connectors.finding import Finding
-from tailrace.connectors.probe import ROWS, Answer, Change, Expectation, Insert, KeyCase, Probe, Undo, Wrong
-from tailrace.connectors.retry import driver_error_of
-from tailrace.connectors.sql_bench import BLOCKED_TABLES, SqlBench
-from tailrace.errors import SourceError
-from tailrace.model.table import TableId
-from tailrace.model.table_id import SCHEMA_TABLE
+from tailrace.connectors.probe import Answer, Expectation, Probe
+from tailrace.connectors.sql_bench import BLOCKED_TABLES
 
 log = logging.getLogger(__name__)
 FAILURES = DIALECT.failures
-_MARK, _POLL_S, _FIRST_S = 999, 0.2, 1.0
+
 _INSTANCE = "SELECT SERVICE_LEVEL, FIXPACK_NUM, INST_PTR_SIZE FROM TABLE(SYSPROC.ENV_GET_INST_INFO())"
 _SYSTEM = "SELECT OS_NAME, OS_VERSION FROM TABLE(SYSPROC.ENV_GET_SYS_INFO())"
 _CONFIGURED = (
@@ -59,218 +48,13 @@ SELECT TIMESTAMPDIFF(2, CHAR(CURRENT TIMESTAMP - SYNCHTIME)) FROM {control}.IBMS
 """
 _PRUNED = "SELECT COUNT(*) FROM {control}.IBMSNAP_PRUNE_SET"
 _STATES = "SELECT STATE, COUNT(*) FROM {control}.IBMSNAP_REGISTER WHERE SOURCE_OWNER <> '' GROUP BY STATE"
-_MINE = "SELECT CD_OWNER, CD_TABLE, SOURCE_TABLE FROM {control}.IBMSNAP_REGISTER WHERE SOURCE_OWNER = {schema}"
 _APPLIES = "Apply prunes change tables of this server, so a stopped pipeline may lose changes before RETENTION_LIMIT."
 
 
-class Db2Bench(SqlBench):
-    """Implements Bench. Change tables are where `cdc.change.tables.schema` says."""
+class Db2Probes(Db2Bench):
+    """The bench with its probes."""
 
-    failures = FAILURES
-    types, keys = TYPES, KEYS
-    has_moves, moves_as = True, ("d", "c")
-    deadline_s = 180.0
-    row_type = "INTEGER NOT NULL PRIMARY KEY,INTEGER,VARCHAR(100)"
-    add_column = "ADD COLUMN"
-    lock_codes, deadlock_codes, killed_codes = ("-911 40001",), ("-911 40001",), ("-1224 55032", "-30081 08001")
     own_tables = (*BLOCKED_TABLES, DUMPED)
-    asking = "SELECT 1 FROM SYSIBM.SYSDUMMY1"
-
-    def __init__(self, config: Config, schema: str) -> None:
-        super().__init__(config, schema.upper())
-
-    def session(self) -> Db2Session:
-        """See SqlBench.session."""
-        return Db2Session(self.config)
-
-    def table(self, name_: str) -> str:
-        """See SqlBench.table."""
-        return qualified(self.schema, name_)
-
-    def key(self, case: KeyCase, key: str) -> str:
-        """See SqlBench.key."""
-        return f"CAST({text(key)} AS {case.declared})"
-
-    def fill(self, table: str, first: int, count: int) -> None:
-        """See Bench.fill: some hundred rows a statement, as a series by recursion is none for every server."""
-        into = f'INSERT INTO {self.table(table)} ("id") VALUES'
-        numbers = range(first, first + count)
-        pieces = (numbers[place : place + 500] for place in range(0, count, 500))
-        self.main.together(*(f"{into} {', '.join(f'({each})' for each in piece)}" for piece in pieces))
-
-    def captured(self, *tables: str) -> None:
-        """See SqlBench.captured. A registration that fails must not stop the capture of others: STOP_ON_ERROR is N."""
-        ids = [TableId(self.config.text("database.dbname"), self.schema, table, SCHEMA_TABLE) for table in tables]
-        try:
-            Db2Admin(self.config).extend(ids)
-        except SourceError as error:
-            if "registered" not in error.what:
-                raise
-        self.run(f"UPDATE {self._register} SET STOP_ON_ERROR = 'N' WHERE SOURCE_OWNER = {text(self.schema)}")
-        self._read_register()
-        if ROWS in tables:
-            self._await_capture()
-
-    @property
-    def _register(self) -> str:
-        return f"{control(self.config)}.IBMSNAP_REGISTER"
-
-    def _read_register(self) -> None:
-        """Have the capture program read its register; where only a command does that, a person is asked for it."""
-        try:
-            self.main.rows(reinit_statement(self.config))
-        except FAILURES.driver_error:
-            log.error("run `%s` on the server now; verify goes on by itself", reinit(self.config))
-
-    def _await_capture(self) -> None:
-        """Wait until a change is captured: by the end of a registration's beginning, as nothing else tells it."""
-        rows = self.main.rows(self.mine())
-        changes = next(qualified(owner, table) for owner, table, source in rows if source == ROWS)
-        deadline = time.monotonic() + self.deadline_s
-        while not self.main.rows(f"SELECT 1 FROM {changes}"):
-            if time.monotonic() > deadline:
-                raise SourceError("the capture program has captured nothing of a registered table")
-            self.main.together(
-                self.statement(Insert(ROWS, _MARK)), f'DELETE FROM {self.table(ROWS)} WHERE "id" = {_MARK}'
-            )
-            time.sleep(_FIRST_S)
-        self.settle()
-
-    def settle(self) -> None:
-        """Wait until what is committed is captured."""
-        connection = connect(self.config, "tailrace verify")
-        try:
-            if not wait_for_capture(connection, self.config, self.deadline_s):
-                raise SourceError("the capture program does not follow the log")
-        finally:
-            connection.close()
-
-    def mine(self) -> str:
-        """The query for the registrations of the schema: change table's schema and name, source table."""
-        return _MINE.format(control=control(self.config), schema=text(self.schema))
-
-    def commit(self, *changes: Change) -> None:
-        """See Bench.commit."""
-        self.main.together(*map(self.statement, changes))
-
-    def limit_locks(self, session: Any, seconds: int) -> None:
-        """See SqlBench.limit_locks."""
-        session.rows(f"SET CURRENT LOCK TIMEOUT {seconds}")
-
-    def number(self, session: Any) -> str:
-        """See SqlBench.number."""
-        return str(session.rows("SELECT SYSPROC.MON_GET_APPLICATION_HANDLE() FROM SYSIBM.SYSDUMMY1")[0][0])
-
-    def kill(self, number: str) -> str:
-        """See SqlBench.kill."""
-        return f"CALL SYSPROC.ADMIN_CMD('FORCE APPLICATION ({number})')"
-
-    def readers_wait(self) -> bool:
-        """See SqlBench.readers_wait."""
-        return str(self.known("SELECT VALUE FROM SYSIBMADM.DBCFG WHERE NAME = 'cur_commit'")).upper() != "ON"
-
-    def known(self, query: str) -> Any:
-        """The first value of a query, or the code of the error, where a server does not have it or hides it."""
-        try:
-            rows = self.main.rows(query)
-        except FAILURES.driver_error as error:
-            return f"code {self.code(error)}"
-        found = rows[0][0] if rows else None
-        return found.strip() if isinstance(found, str) else found if isinstance(found, int | None) else str(found)
-
-    def drivers(self) -> Mapping[str, str]:
-        """See Bench.drivers."""
-        return {"ibm_db": version("ibm_db")}
-
-    def code(self, error: BaseException) -> str:
-        """See Bench.code: SQLCODE and SQLSTATE."""
-        cause = driver_error_of(error)
-        code, state = getattr(cause, "code", 0), getattr(cause, "state", "")
-        return f"{code} {state}".strip() if code or state else type(cause).__name__
-
-    def connect(self, config: Config) -> None:
-        """See Bench.connect."""
-        connection = connect(config, "tailrace verify")
-        connection.rows(self.asking)
-        connection.close()
-
-    def wrong(self) -> Sequence[Wrong]:
-        """See Bench.wrong."""
-        nobody = {"database.user": "tvnobody", "database.password": "nobody-0"}
-        return (
-            Wrong("closed_port", {"database.port": "1"}, ("-30081 08001",), is_retried=True),
-            Wrong("unknown_database", {"database.dbname": "TVNONE"}, ("-30061 08004", "-1013 42705"), is_retried=False),
-            Wrong("unknown_user", nobody, ("-30082 08001",), is_retried=False),
-        )
-
-    def obstacle(self) -> Finding | None:
-        """See Bench.obstacle."""
-        found = self.known(f"SELECT COUNT(*) FROM {self._register} WHERE GLOBAL_RECORD = 'Y' AND SYNCHTIME IS NOT NULL")
-        if str(found).startswith("code"):
-            remedy = "set SQL Replication up, or name its schema: --property cdc.control.schema=..."
-            return Finding("capture", False, "there are no control tables, or they cannot be read", remedy)
-        if not found:
-            return Finding("capture", False, "the capture program has never run", "start asncap on the server")
-        return None
-
-    def exists(self) -> bool:
-        """See Bench.exists."""
-        return bool(self.main.rows(f"SELECT 1 FROM SYSCAT.SCHEMATA WHERE SCHEMANAME = {text(self.schema)}"))
-
-    def properties(self, *tables: str) -> Mapping[str, str]:
-        """See Bench.properties."""
-        return {
-            **self.config.given,
-            "table.include.list": ",".join(f"{self.schema}\\.{table}" for table in tables),
-            "decimal.handling.mode": "string",
-            "binary.handling.mode": "hex",
-        }
-
-    def signalled(self, table: str) -> str:
-        """See Bench.signalled."""
-        return f"{self.schema}.{table}"
-
-    def image(self, written: Any) -> dict[str, Any] | None:
-        """See Bench.image."""
-        return None if written is None else dict(written)
-
-    def release(self, *tables: str) -> None:
-        """See Bench.release: a pipeline makes nothing."""
-
-    def undo(self) -> Sequence[Undo]:
-        """See Bench.undo: registrations first, as the capture program must not miss a table that it reads."""
-        mine = f"WHERE SOURCE_OWNER = {text(self.schema)}"
-        inactive = f"UPDATE {self._register} SET STATE = 'I' {mine}"
-        first = f"{inactive}; {reinit(self.config)}; DELETE FROM {self._register} {mine}"
-        whole = f"DROP SCHEMA {name(self.schema)} RESTRICT"
-        drops = [Undo(self._dropping(table), lambda table=table: self._drop(table)) for table in self.tables]  # type: ignore[misc]
-        return [Undo(first, self._unregister), *drops, Undo(whole, self._drop_schema)]
-
-    def _unregister(self) -> None:
-        mine = f"WHERE SOURCE_OWNER = {text(self.schema)}"
-        if self.main.rows(f"SELECT 1 FROM {self._register} {mine}"):
-            self.run(f"UPDATE {self._register} SET STATE = 'I' {mine}")
-            self._read_register()
-            self.settle()
-            self.run(f"DELETE FROM {self._register} {mine}")
-
-    def changes(self, table: str) -> str:
-        """The change table of a table in SQL."""
-        return qualified(self.config.text("cdc.change.tables.schema"), f"CDC_{self.schema}_{table}")
-
-    def _dropping(self, table: str) -> str:
-        return f"DROP TABLE {self.changes(table)}; DROP TABLE {self.table(table)}"
-
-    def _drop(self, table: str) -> None:
-        schema = self.config.text("cdc.change.tables.schema")
-        for owner, name_ in ((schema, f"CDC_{self.schema}_{table}"), (self.schema, table)):
-            listed = f"SELECT 1 FROM SYSCAT.TABLES WHERE TABSCHEMA = {text(owner)} AND TABNAME = {text(name_)}"
-            if self.main.rows(listed):
-                self.run(f"DROP TABLE {qualified(owner, name_)}")
-
-    def _drop_schema(self) -> None:
-        if self.main.rows(f"SELECT 1 FROM SYSCAT.SCHEMATA WHERE SCHEMANAME = {text(self.schema)}"):
-            self.run(f"DROP SCHEMA {name(self.schema)} RESTRICT")
 
     def probes(self) -> Sequence[Probe]:
         """See Bench.probes."""
@@ -326,33 +110,3 @@ class Db2Bench(SqlBench):
         return Answer(
             {"apply_sets": self.known(_PRUNED.format(control=place)), "states_other_than_active": other}, about
         )
-
-
-class Db2Session:
-    """Implements Session."""
-
-    def __init__(self, config: Config) -> None:
-        self._connection = connect(config, "tailrace verify")
-        self._open = ExitStack()
-
-    def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        """See Session.rows."""
-        return self._connection.rows(statement)
-
-    def together(self, *statements: str) -> None:
-        """See Session.together: each is committed by itself."""
-        for statement in statements:
-            self.rows(statement)
-
-    def begin(self) -> None:
-        """See Session.begin."""
-        self._open.enter_context(self._connection.transaction())
-
-    def rollback(self) -> None:
-        """See Session.rollback."""
-        self._open.close()
-
-    def close(self) -> None:
-        """See Session.close."""
-        self._open.close()
-        self._connection.close()

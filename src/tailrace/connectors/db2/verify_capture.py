@@ -8,7 +8,7 @@ from tailrace.connectors.db2.statements import text
 from tailrace.connectors.probe import Answer, Expectation, Probe
 
 if TYPE_CHECKING:
-    from tailrace.connectors.db2.verify import Db2Bench
+    from tailrace.connectors.db2.verify_bench import Db2Bench
 
 DUMPED = "vdumped"
 _COLUMNS = (

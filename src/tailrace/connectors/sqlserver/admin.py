@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tailrace.connectors.change_tables.admin import ChangeTableAdmin
-from tailrace.connectors.change_tables.dialect import Instance
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Detail, SourceState, TableOverview
 from tailrace.connectors.sqlserver.catalog import Catalog

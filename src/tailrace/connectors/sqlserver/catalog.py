@@ -9,9 +9,9 @@ from itertools import pairwise
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
-from tailrace.connectors.change_tables import dialect
-from tailrace.connectors.change_tables.dialect import Described, Instance, SourceColumn
+from tailrace.connectors.change_tables import tables
 from tailrace.connectors.change_tables.lsn import text_of
+from tailrace.connectors.change_tables.tables import Described, Instance, SourceColumn
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable, Columns
 from tailrace.connectors.sqlserver.client import Connection
@@ -67,7 +67,7 @@ _AZURE = 5
 _COMMAND = "__$command_id"
 
 
-class Catalog(dialect.Catalog):
+class Catalog(tables.Catalog):
     """Implements Catalog."""
 
     def __init__(self, connection: Connection, config: Config) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from tailrace.connectors.change_tables.dialect import Instance, Row
+from tailrace.connectors.change_tables.tables import Instance, Row
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection

@@ -12,10 +12,10 @@ import pymssql
 from pymssql import _mssql
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables import dialect
-from tailrace.connectors.change_tables.dialect import Block, Row
+from tailrace.connectors.change_tables import tables
 from tailrace.connectors.change_tables.images import block
 from tailrace.connectors.change_tables.server import ReconnectingServer
+from tailrace.connectors.change_tables.tables import Block, Row
 from tailrace.connectors.sqlserver.address import answering, host_of
 from tailrace.connectors.sqlserver.encryption import errors_of_login, is_compared, is_encrypted, refusal, settings
 from tailrace.connectors.sqlserver.failures import FAILURES, LOGIN_FAILED, NOT_CONNECTED, is_refused_by_server
@@ -24,7 +24,7 @@ from tailrace.connectors.sqlserver.tds import Login
 _FILE, _ENVIRONMENT = "FREETDSCONF", threading.Lock()
 
 
-class Connection(dialect.Connection):
+class Connection(tables.Connection):
     """Implements Connection over a driver of Python's DB API. Each statement is committed."""
 
     def __init__(self, driver: Any) -> None:

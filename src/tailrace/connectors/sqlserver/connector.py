@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.connector import ChangeTableConnector, LogEnd
-from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from tailrace.connectors.change_tables.dialect import Instance, Row
 from tailrace.connectors.change_tables.images import block, expression, image
+from tailrace.connectors.change_tables.tables import Instance, Row
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sqlserver import statements
 from tailrace.connectors.sqlserver.catalog import Catalog

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
-from tailrace.connectors.change_tables.dialect import Instance
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.statements import name
 

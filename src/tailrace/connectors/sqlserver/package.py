@@ -14,7 +14,7 @@ from tailrace.connectors.sqlserver import config as properties_of_connector
 if TYPE_CHECKING:
     from tailrace.connectors.sqlserver.admin import SqlServerAdmin
     from tailrace.connectors.sqlserver.connector import SqlServerConnector
-    from tailrace.connectors.sqlserver.verify import SqlServerBench
+    from tailrace.connectors.sqlserver.verify import SqlServerProbes
     from tailrace.model.source import SourceBlock
 
 
@@ -54,11 +54,11 @@ class SqlServerPackage(ConnectorPackage):
 
         return new_source(url)
 
-    def bench(self, config: Config, schema: str) -> SqlServerBench:
+    def bench(self, config: Config, schema: str) -> SqlServerProbes:
         """See ConnectorPackage.bench."""
-        from tailrace.connectors.sqlserver.verify import SqlServerBench
+        from tailrace.connectors.sqlserver.verify import SqlServerProbes
 
-        return SqlServerBench(config, schema)
+        return SqlServerProbes(config, schema)
 
     def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str | list[str]]:
         """See ConnectorPackage.capturing."""

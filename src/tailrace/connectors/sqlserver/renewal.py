@@ -9,8 +9,8 @@ from itertools import groupby
 from typing import Any
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.dialect import Instance
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.sqlserver.added import added_columns
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection

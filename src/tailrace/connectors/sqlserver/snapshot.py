@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.dialect import Dialect, Instance, LastChange, Row
+from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.tables import Instance, LastChange, Row
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sqlserver import arrow_client, statements
 from tailrace.connectors.sqlserver.catalog import Catalog

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tailrace.connectors.change_tables.dialect import Dialect, Instance
+from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.ranges import in_pieces
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.position import literal_of

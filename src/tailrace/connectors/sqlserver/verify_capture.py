@@ -10,7 +10,7 @@ from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.errors import SourceError
 
 if TYPE_CHECKING:
-    from tailrace.connectors.sqlserver.verify import SqlServerBench
+    from tailrace.connectors.sqlserver.verify_bench import SqlServerBench
 
 LIFE, DUMPED = "vlife", "vdumped"
 _POLL_S = 0.1

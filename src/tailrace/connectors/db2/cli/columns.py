@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tailrace.connectors.change_tables.dialect import Block
+from tailrace.connectors.change_tables.tables import Block
 from tailrace.connectors.db2.cli.library import (
     ATTR_ROW_ARRAY_SIZE,
     ATTR_ROWS_FETCHED,

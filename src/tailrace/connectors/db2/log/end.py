@@ -6,9 +6,9 @@ import time
 from datetime import datetime, timedelta
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.dialect import Connection
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.tables import Connection
 from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.position import literal_of
 from tailrace.connectors.db2.statements import control_schema, name

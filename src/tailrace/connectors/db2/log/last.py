@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tailrace.connectors.change_tables.dialect import Connection, Instance, LastChange
 from tailrace.connectors.change_tables.lsn import text_of
+from tailrace.connectors.change_tables.tables import Connection, Instance, LastChange
 from tailrace.connectors.db2.position import literal_of
 
 

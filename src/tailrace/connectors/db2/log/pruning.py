@@ -9,8 +9,8 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables import gap
-from tailrace.connectors.change_tables.dialect import Connection
 from tailrace.connectors.change_tables.lsn import text_of
+from tailrace.connectors.change_tables.tables import Connection
 from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.log.end import control, log_end, server_time
 from tailrace.connectors.db2.position import literal_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailrace.connectors.change_tables.changes import AFTER
-from tailrace.connectors.change_tables.dialect import Instance, LastChange
 from tailrace.connectors.change_tables.lsn import text_of
+from tailrace.connectors.change_tables.tables import Instance, LastChange
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.position import literal_of
 

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.connectors.change_tables.change_table import ChangeTable
 from tailrace.connectors.change_tables.changes import AFTER, BEFORE, ChangeRows, Changes, Ints
-from tailrace.connectors.change_tables.dialect import Block, Instance
 from tailrace.connectors.change_tables.gap import InstanceGone
 from tailrace.connectors.change_tables.images import images, selected
 from tailrace.connectors.change_tables.lsn import texts_of
-from tailrace.connectors.change_tables.reader import ChangeTable
+from tailrace.connectors.change_tables.tables import Block, Instance
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sqlserver.catalog import Catalog
