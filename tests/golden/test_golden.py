@@ -17,7 +17,33 @@ from tests.golden.scenario import DirectStream, Scenario, replay, run
 
 DATABASES = ("postgres", "mongodb", "sqlserver", "db2")
 IN_SPARK = ("basic-crud", "restart")
-RECORDED = [each for database in DATABASES for each in scenarios(Path(__file__).parent / database)]
+# Of these the default suite has another one of the same kind, or tests of the unit.
+LONG = {
+    "postgres": (
+        *("column-lists", "dates-of-the-driver", "default-expressions", "extended-headers-off", "mask-defaults"),
+        *("initial-snapshot-single-row", "notifications-initial-tables", "signal-incremental-tables"),
+        *("skip-without-change-full", "snapshot-empty-first-last", "table-exclude", "times-in-arrays"),
+        *("toast-binary-base64", "transform-headers-string", "transform-outbox-options", "truncate-skipped"),
+        "types-numeric-negative-scale",
+    ),
+    "mongodb": (
+        *("cursor-pipeline", "field-exclude-change-streams-update-full", "filters-literal", "names-avro"),
+        *("field-renames-change-streams-update-full", "large-strings-and-nesting", "names-twice", "no-tombstones"),
+        *("notifications-sink", "regex-naming", "signal-surrogate-key", "transform-unwrap-key-documents"),
+        "transform-unwrap-plain",
+    ),
+    "sqlserver": (
+        *("column-exclude-key", "extended-headers-off", "key-change-skipped-c", "key-change-skipped-d"),
+        *("names-avro-unicode", "no-column-included", "notifications-capture-instance", "schema-changes-at-start"),
+        *("snapshot-no-data", "types-temporal-isostring", "update-of-nothing"),
+    ),
+    "db2": (),
+}
+RECORDED = [
+    pytest.param(each, id=f"{each.database}-{each.name}", marks=[pytest.mark.long] * (each.name in LONG[database]))
+    for database in DATABASES
+    for each in scenarios(Path(__file__).parent / database)
+]
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +55,11 @@ def servers() -> Iterator[Servers]:
 
 def test_there_are_recordings() -> None:
     assert RECORDED
+    for database, names in LONG.items():
+        assert set(names) < {each.name for each in scenarios(Path(__file__).parent / database)}
 
 
-@pytest.mark.parametrize("scenario", RECORDED, ids=lambda scenario: f"{scenario.database}-{scenario.name}")
+@pytest.mark.parametrize("scenario", RECORDED)
 def test_scenario(scenario: Scenario, servers: Servers, spark: SparkSession) -> None:
     server = servers.of(scenario)
     try:

@@ -141,6 +141,7 @@ class EmbeddedPostgres(PostgresServer, ServerProcess):
         self.settings = {**_SETTINGS, **(settings or {})}
         self._bin = _installation(version) / "bin"
         self._account = _unprivileged() if os.geteuid() == 0 else None
+        self._is_temporary = data_dir is None
         folder = Path(data_dir).resolve() if data_dir is not None else self._folder("tailrace-postgres-") / "data"
         self.data_dir = folder
 
@@ -173,6 +174,12 @@ class EmbeddedPostgres(PostgresServer, ServerProcess):
     def stop(self, mode: StopMode = "fast") -> None:
         """Stop the server and keep its data: `smart` waits for clients, `fast` rolls back, `immediate` is a crash."""
         self._signal(_SIGNALS[mode])
+
+    def close(self) -> None:
+        """Stop the server and remove what of it is temporary; data that are removed are not written to disk before."""
+        if self._is_temporary:
+            self.stop("immediate")
+        super().close()
 
     def restart(self, mode: StopMode = "fast") -> None:
         """Stop and start again, on the same port and data."""
