@@ -8,7 +8,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help env demo check format test golden replica compare-replica compare crash long spark-versions big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock dist clean
+.PHONY: help env demo check quick format test golden replica compare-replica compare crash long spark-versions big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock dist clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -33,6 +33,9 @@ check: env  ## Lint, formatting and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+quick: check  ## Check, then the tests that need no server, in about a minute
+	$(BIN)/python -m pytest -q -n $(JOBS) -m "not server and not long and not crash and not big" tests/unit
 
 format: env  ## Format the code, and fix what lint can fix
 	$(BIN)/ruff check --fix

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -60,9 +61,20 @@ def where(module: Path) -> str:
     return module.relative_to(SOURCE).as_posix()
 
 
-def imports(module: Path) -> Iterator[tuple[int, str]]:
+@cache
+def nodes(module: Path) -> tuple[ast.AST, ...]:
+    """All nodes of a module's syntax tree."""
+    return tuple(ast.walk(ast.parse(module.read_text(encoding="utf-8"))))
+
+
+@cache
+def imports(module: Path) -> tuple[tuple[int, str], ...]:
     """(line, full name) of all that a module imports, in functions and for type checking alike."""
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    return tuple(_imports(module))
+
+
+def _imports(module: Path) -> Iterator[tuple[int, str]]:
+    for node in nodes(module):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, name.name) for name in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module == "tailrace":
@@ -124,7 +136,7 @@ def test_no_modules_import_each_other() -> None:
 def _modules_imported(module: Path, names: Mapping[str, Path]) -> set[str]:
     """The modules of `names` that a module imports, by the names in `from package import module` as well."""
     found = set()
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for node in nodes(module):
         if isinstance(node, ast.ImportFrom) and node.module:
             full = {f"{node.module}.{name.name}" for name in node.names}
             found |= full & names.keys() or {node.module} & names.keys()
@@ -193,7 +205,7 @@ def test_relative_imports_are_not_used() -> None:
     wrong = [
         f"{where(module)}:{node.lineno}: write the full name, so that the import order can be read"
         for module in MODULES
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        for node in nodes(module)
         if isinstance(node, ast.ImportFrom) and node.level
     ]
     assert not wrong, "\n".join(wrong)
@@ -227,7 +239,7 @@ def test_files_are_short() -> None:
 def test_functions_are_short() -> None:
     long = []
     for module in MODULES:
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        for node in nodes(module):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 if lines > MOST_LINES_OF_A_FUNCTION:

@@ -72,6 +72,7 @@ def test_a_reason_without_a_setting_points_to_the_log(tmp_path: Path) -> None:
     assert "No such file or directory: '/none/bin/spark-submit'" in failed(tmp_path / "p.log", "", missing).what
 
 
+@pytest.mark.server
 def test_a_wrong_master_is_named(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom pathlib import Path\nfrom tailrace.pipeline.session import local_session\n"

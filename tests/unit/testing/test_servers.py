@@ -18,6 +18,8 @@ from tailrace.testing.jars import resolve_jars
 from tailrace.testing.kafka import EmbeddedKafka
 from tailrace.testing.postgres import EmbeddedPostgres, PostgresServer
 
+pytestmark = pytest.mark.server
+
 
 @pytest.mark.parametrize("version", [16, 18])
 def test_postgres_survives_its_ends(version: int) -> None:
