@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from tailrace.errors import SourceAwayError
 from tailrace.model.change import ChangeBatch
+from tailrace.model.table import TableId
 
 # A key as texts, with nulls where a key that a signal names has them.
 PagingKey = tuple[str | None, ...]
@@ -61,9 +63,32 @@ class Place:
         began = None if node["began"] is None else str(node["began"])  # a number in version 1
         return Place(tuple(node["left"]), _key(node["last"]), began, node["storage"], node["whole"])
 
+    def of(self, table: TableId) -> Place | None:
+        """The place itself if it is inside this table, whose reading then goes on behind `last`."""
+        return self if self.last is not None and str(table) == self.left[0] else None
+
     def restarted(self) -> Place:
         """The same with the first table read from its beginning."""
         return Place(self.left)
+
+
+def what_is_left(
+    captured: Callable[[], Iterable[TableId]],
+    first: Callable[[], Sequence[TableId]],
+    wanted: Mapping[str, str | None] | None,
+    place: Place | None,
+) -> list[TableId]:
+    """The tables that a reading is to read, in order: those `wanted`, all of a `first` snapshot, or those `place` has.
+
+    What is left at a place and not captured any more is left out.
+    """
+    if wanted is not None:
+        return [table for table in captured() if str(table) in wanted]
+    tables = list(first())
+    if place is None:
+        return tables
+    by_name = {str(table): table for table in tables}
+    return [by_name[name] for name in place.left if name in by_name]
 
 
 def _list(key: PagingKey | None) -> list[str | None] | None:

@@ -17,7 +17,7 @@ from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.notifications import Notice, is_wanted
 from tailrace.connectors.refusals import refusals
 from tailrace.connectors.snapshot_notices import WITHOUT_ROWS
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.snapshots import Place, what_is_left
 from tailrace.connectors.split_sizes import is_chunked, order_by_rows, pieces
 from tailrace.connectors.table_split import with_notices
 from tailrace.connectors.user_select import UserSelect
@@ -63,7 +63,7 @@ class SplitPlanner:
         # Each database has a snapshot of its own, with a first and a last row.
         begun = set() if place is None or place.is_whole else {table.database for table in tables[:1]}
         for table in tables:
-            resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
+            resumed = None if place is None else place.of(table)
             # A SELECT of the configuration may be given for schema.table, too.
             select = given.get(str(table), given.get(table.filtered))
             if select is None:
@@ -108,13 +108,8 @@ class SplitPlanner:
         return self.catalog.now(table, self._instances, self._numbers[table])
 
     def _tables(self, wanted: Mapping[str, str | None] | None, place: Place | None) -> list[TableId]:
-        if wanted is not None:
-            return by_database((table for table in self.catalog.captured() if str(table) in wanted), self._databases())
-        tables = self.to_read()
-        if place is None:
-            return tables
-        known = {str(table): table for table in tables}
-        return [known[each] for each in place.left if each in known]
+        tables = what_is_left(self.catalog.captured, self.to_read, wanted, place)
+        return tables if wanted is None else by_database(tables, self._databases())
 
     def _chosen(self, moment: Moment, table: TableId, select: str, *, of_signal: bool) -> Split:
         """The rows of a SELECT of the user's, with the columns of the table."""

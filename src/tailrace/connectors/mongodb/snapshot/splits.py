@@ -17,7 +17,7 @@ from tailrace.connectors.mongodb.snapshot.rows import Moment, Split
 from tailrace.connectors.mongodb.snapshot.user_filter import limit, user_filter
 from tailrace.connectors.notifications import is_wanted
 from tailrace.connectors.refusals import refusals
-from tailrace.connectors.snapshots import Place, SnapshotGone
+from tailrace.connectors.snapshots import Place, SnapshotGone, what_is_left
 from tailrace.connectors.split_sizes import pieces
 from tailrace.connectors.table_split import with_notices
 from tailrace.model.table import TableId
@@ -49,7 +49,7 @@ def plan(
         user_filter(text)
     tables, uuids = _tables(client, config, wanted, place), Collections(client, config).identities()
     for table in tables:
-        resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
+        resumed = None if place is None else place.of(table)
         whole = Split(moment, table, condition=given.get(str(table)), uuid=uuids.get(table))
         splits += _of_table(client, config, whole, resumed)
     splits = _with_last(client, config, splits, of_signal=wanted is not None)
@@ -74,13 +74,7 @@ def _tables(
     client: Client, config: Config, wanted: Mapping[str, str | None] | None, place: Place | None
 ) -> list[TableId]:
     collections = Collections(client, config)
-    if wanted is not None:
-        return [table for table in collections.captured() if str(table) in wanted]
-    tables = collections.read_first()
-    if place is None:
-        return tables
-    known = {str(table): table for table in tables}
-    return [known[name] for name in place.left if name in known]
+    return what_is_left(collections.captured, collections.read_first, wanted, place)
 
 
 def is_readable(client: Client, config: Config, moment: Moment) -> bool:

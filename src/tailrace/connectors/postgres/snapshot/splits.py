@@ -25,7 +25,7 @@ from tailrace.connectors.postgres.snapshot.ranges import Keys, Range
 from tailrace.connectors.postgres.snapshot.rows import EmptySplit, Moment, SnapshotSplit
 from tailrace.connectors.postgres.snapshot.selects import Selects, as_table, in_order, refusals
 from tailrace.connectors.snapshot_notices import around_splits
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.snapshots import Place, what_is_left
 from tailrace.connectors.split_sizes import fits, is_chunked, pieces
 from tailrace.model.table import TableId, TableSchema
 
@@ -60,7 +60,7 @@ def plan(
             is_read_at_all, select = (False, None) if captured is None else selects.of(captured, given.get(str(table)))
             if captured is None or not is_read_at_all:
                 continue
-            resumed = place if place is not None and place.last is not None and str(table) == place.left[0] else None
+            resumed = None if place is None else place.of(table)
             origin = selects.origin(table, select, wanted)
             with refusals(config, table, origin):
                 if select is not None and origin is not None:
@@ -101,14 +101,9 @@ def _moment(connection: psycopg.Connection, export: Export) -> Moment:
 def _tables(
     connection: psycopg.Connection, config: Config, wanted: Mapping[str, str | None] | None, place: Place | None
 ) -> list[TableId]:
-    if wanted is not None:
-        tables = Catalog(connection, config).tables()
-        return in_order(connection, config, [table for table in tables if str(table) in wanted])
-    tables = to_read(connection, config)
-    if place is None:
-        return tables
-    known = {str(table): table for table in tables}
-    return [known[name] for name in place.left if name in known]
+    catalog = Catalog(connection, config)
+    tables = what_is_left(catalog.tables, lambda: to_read(connection, config), wanted, place)
+    return tables if wanted is None else in_order(connection, config, tables)
 
 
 def _with_notices(
