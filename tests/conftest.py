@@ -25,6 +25,7 @@ from tests.conformance import db2 as db2_users
 from tests.conformance.mongodb import create_users
 from tests.conformance.sqlserver import LOGIN, PASSWORD, POOR
 from tests.servers.mongodb.server import ReplicaSet
+from tests.servers.registry import Registry
 from tests.servers.sqlserver.server import SqlServer
 
 if TYPE_CHECKING:
@@ -97,6 +98,13 @@ def kafka() -> Iterator[EmbeddedKafka]:
     with EmbeddedKafka() as broker:
         _coordinate(broker)
         yield broker
+
+
+@pytest.fixture(scope="session")
+def registry() -> Iterator[Registry]:
+    """A schema registry; tests share it, so each takes topics of its own."""
+    with Registry() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -71,6 +71,10 @@ class Option:
         """Whether a property of a family is meant."""
         return self._expression.fullmatch(name) is not None
 
+    def within(self, prefix: str) -> Option:
+        """The same property as a setting of another."""
+        return replace(self, name=f"{prefix}.{self.name}")
+
     def shown(self, given: str) -> str:
         """How a text may call the property: a secret family's name holds the secret itself (a salt)."""
         return given if self.is_family and not self.secret else self.name

@@ -19,6 +19,8 @@ from tailrace.model.table_id import TableNaming
 log = logging.getLogger(__name__)
 
 SANITIZE = r".*secret$|.*password$|.*sasl\.jaas\.config$|.*basic\.auth\.user\.info|.*registry\.auth\.client-secret"
+# In an address: scheme://user:password@host.
+_PASSWORD = re.compile(r"(://[^/@:]*:)[^/@]*@")
 _PLAIN = TableNaming()
 _NEVER = "what selects or hides data is never ignored"
 _T = TypeVar("_T")
@@ -85,7 +87,9 @@ class Config:
         """`given` with every secret masked, for logs."""
         masked = compile_pattern(self.optional("custom.sanitize.pattern") or SANITIZE)
         return {
-            without_salt(name): HIDDEN if name in self.secrets or masked.fullmatch(name) else value
+            without_salt(name): HIDDEN
+            if name in self.secrets or masked.fullmatch(name)
+            else _PASSWORD.sub(rf"\1{HIDDEN}@", value)
             for name, value in self.given.items()
         }
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tailrace.config import entrypoints
+from tailrace.config.converter_options import check_addresses, converters
 from tailrace.config.kinds import (
     ADDRESS,
     BYTE_SIZE,
@@ -34,12 +35,6 @@ from tailrace.config.snapshot_options import snapshot_mode as snapshot_mode
 
 CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
 
-_JSON = "org.apache.kafka.connect.json.JsonConverter"
-_ONLY_JSON = f"only {_JSON} works today"
-# The default of Kafka Connect first.
-_STORAGE = "org.apache.kafka.connect.storage."
-_HEADERS = (f"{_STORAGE}SimpleHeaderConverter", f"{_STORAGE}StringConverter", _JSON)
-_ONLY_HEADERS = "take one of these"
 _NAMING = "io.debezium.schema."
 _ADJUSTMENT = choice("none", "avro", "avro_unicode")
 JVM = "Java classes cannot be loaded"
@@ -259,27 +254,6 @@ EVENTS = (
 )
 
 
-def _converter(part: str, plural: str) -> Iterator[Option]:
-    """The converter of keys or values and its settings."""
-    name = f"{part}.converter"
-    if part == "header":
-        yield Option(name, choice(*_HEADERS, otherwise=_ONLY_HEADERS), _HEADERS[0], "Serialises headers.")
-    else:
-        yield Option(name, choice(_JSON, otherwise=_ONLY_JSON), _JSON, f"Serialises {plural}.")
-    yield Option(f"{name}.schemas.enable", FLAG, "true", f"The schema beside each {part}.")
-    yield Option(f"{name}.schemas.cache.size", INT, "1000", "Number of cached schemas.", CONNECT, "each table has one")
-    yield Option(
-        f"{name}.decimal.format",
-        choice("BASE64", "NUMERIC"),
-        "BASE64",
-        f"Decimals in {plural}: bytes of the unscaled value, or numbers.",
-    )
-    yield Option(
-        f"{name}.replace.null.with.default", FLAG, "true", f"In {plural}, print a null with a default as that default."
-    )
-    yield Option(f"{name}.*", TEXT, None, "Further settings.", CONNECT, "the JSON converter has no such setting")
-
-
 VALUES = (
     Option("decimal.handling.mode", choice("precise", "double", "string"), "precise", "How NUMERIC appears."),
     Option(
@@ -298,9 +272,7 @@ VALUES = (
 )
 
 CONVERTERS = (
-    *_converter("key", "keys"),
-    *_converter("value", "values"),
-    *_converter("header", "headers"),
+    *converters(),
     Option("transforms", NAMES, None, "Single message transforms, in order.", protects=True),
     Option("transforms.*", TEXT, None, "Type, condition and settings of a transform."),
     Option("predicates", NAMES, None, "Conditions of transforms.", protects=True),
@@ -377,6 +349,7 @@ RUNTIME = (
 def check_together(config: Config) -> Iterator[Problem]:
     """Faults that only show when properties are seen together, and plug-ins that are not there."""
     yield from entrypoints.check_entry_points(config)
+    yield from check_addresses(config)
     queue = config.number("max.queue.size")
     if queue <= 0:
         yield Problem("max.queue.size", "A positive queue size is required")

@@ -23,6 +23,25 @@ def context(connector: str, server: str, run_id: str) -> dict[str, str]:
     return {_PREFIX + name: value for name, value in names.items()}
 
 
+class RepeatedHeaders:
+    """The same headers for every record: slices of one array, as building it costs more than all else."""
+
+    def __init__(self, entries: pa.Array) -> None:
+        self._entries = entries
+        self._rows: pa.Array = pa.array([], HEADERS)
+
+    def rows(self, count: int) -> pa.Array:
+        """The column for so many records; null where there are no headers."""
+        if not len(self._entries):
+            return pa.nulls(count, HEADERS)
+        if len(self._rows) < count:
+            most = max(_FIRST_ROWS, 1 << (count - 1).bit_length())
+            entries = self._entries.take(indices(np.tile(np.arange(len(self._entries)), most)))
+            offsets = pa.array(np.arange(most + 1, dtype=np.int32) * np.int32(len(self._entries)), pa.int32())
+            self._rows = pa.ListArray.from_arrays(offsets, entries, type=HEADERS)
+        return self._rows.slice(0, count)
+
+
 class HeaderWriter:
     """Gives the `headers` column of record batches; null where a record has none."""
 
@@ -32,18 +51,11 @@ class HeaderWriter:
         self._entries = pa.StructArray.from_arrays(
             [pa.array(list(known), pa.string()), texts.cast(pa.binary())], fields=list(HEADER)
         )
-        self._rows: pa.Array = pa.array([], HEADERS)
+        self._repeated = RepeatedHeaders(self._entries)
 
     def context(self, rows: int) -> pa.Array:
-        """The same headers for so many rows: slices of one array, as building it costs more than all else."""
-        if not len(self._entries):
-            return pa.nulls(rows, HEADERS)
-        if len(self._rows) < rows:
-            count = max(_FIRST_ROWS, 1 << (rows - 1).bit_length())
-            entries = self._entries.take(indices(np.tile(np.arange(len(self._entries)), count)))
-            offsets = pa.array(np.arange(count + 1, dtype=np.int32) * np.int32(len(self._entries)), pa.int32())
-            self._rows = pa.ListArray.from_arrays(offsets, entries, type=HEADERS)
-        return self._rows.slice(0, rows)
+        """The same headers for so many rows."""
+        return self._repeated.rows(rows)
 
     def with_other_key(self, names: pa.Array, values: pa.Array) -> pa.Array:
         """Headers where some rows have one more, first: `names` and `values` (string) are null on the others."""

@@ -149,4 +149,4 @@ def _by_row(texts: Sequence[Part], counts: Integers) -> Part:
 
 
 def _taken(part: Part, places: Integers) -> Part:
-    return part if isinstance(part, str) else part.take(indices(places))
+    return part if isinstance(part, str | bytes) else part.take(indices(places))

@@ -1,4 +1,4 @@
-"""Builds texts of rows from constant pieces and columns; they are joined once, at the end."""
+"""Builds texts or bytes of rows from constant pieces and columns; they are joined once, at the end."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tailrace.errors import DecodeError
-from tailrace.model.arrow import as_type, indices, join, repeat
+from tailrace.model.arrow import as_type, indices, is_bytes, join, octets, repeat
 from tailrace.model.text.json import Fragment
 from tailrace.model.text.strings import quote
 
-Part: TypeAlias = "str | pa.Array"
+Part: TypeAlias = "str | bytes | pa.Array"
 Parts: TypeAlias = "list[Part]"
 Integers = npt.NDArray[np.int64]
+_TEXT = pa.string()
 
 
 def flat(*pieces: Part | Fragment | Sequence[Part]) -> Parts:
@@ -29,10 +30,14 @@ def flat(*pieces: Part | Fragment | Sequence[Part]) -> Parts:
         else:
             new = piece if isinstance(piece, list | tuple) else (piece,)
         for part in new:
-            if parts and isinstance(part, str) and isinstance(parts[-1], str):
-                parts[-1] += part
-            else:
-                parts.append(part)
+            last = parts[-1] if parts else None
+            if isinstance(part, str) and isinstance(last, str):
+                parts[-1] = last + part
+                continue
+            if isinstance(part, bytes) and isinstance(last, bytes):
+                parts[-1] = last + part
+                continue
+            parts.append(part)
     return parts
 
 
@@ -45,23 +50,24 @@ def struct_parts(names: Sequence[str], values: Sequence[Fragment]) -> Parts:
 
 
 def widths(parts: Parts, rows: int) -> Integers:
-    """Bytes of each row's text."""
-    total = np.full(rows, sum(len(part.encode()) for part in parts if isinstance(part, str)), np.int64)
+    """Bytes of each row."""
+    total = np.full(rows, sum(map(octets, parts)), np.int64)
     for part in parts:
-        if not isinstance(part, str):
-            wide = pa.types.is_large_string(part.type)
+        if not isinstance(part, str | bytes):
+            wide = pa.types.is_large_string(part.type) or pa.types.is_large_binary(part.type)
             offsets = np.frombuffer(part.buffers()[1], np.int64 if wide else np.int32)
             total += np.diff(offsets[part.offset : part.offset + rows + 1])
     return total
 
 
 def text_of(parts: Parts, start: int, rows: int, where: str) -> pa.Array:
-    """The texts of some rows, as a string array. Raises DecodeError when one row passes what Arrow and Spark hold."""
-    pieces = [part if isinstance(part, str) else part.slice(start, rows) for part in parts]
-    if all(isinstance(piece, str) for piece in pieces):
-        return repeat("".join(pieces), rows)
+    """The texts or bytes of some rows, as a plain array. Raises DecodeError when a row passes what Spark holds."""
+    pieces = [part if isinstance(part, str | bytes) else part.slice(start, rows) for part in parts]
+    constants = [piece for piece in pieces if isinstance(piece, str | bytes)]
+    if len(constants) == len(pieces):
+        return constant(constants, rows)
     try:
-        return as_type(join(*pieces), pa.string())
+        return as_type(join(*pieces), pa.binary() if any(map(is_bytes, pieces)) else pa.string())
     except (pa.ArrowInvalid, pa.ArrowCapacityError) as reason:
         raise DecodeError(
             f"an event of {int(widths(pieces, rows).max())} bytes is larger than the 2 GiB a Spark value may have",
@@ -70,14 +76,24 @@ def text_of(parts: Parts, start: int, rows: int, where: str) -> pa.Array:
         ) from reason
 
 
-def gather(groups: list[tuple[Integers | None, Parts | None]], start: int, stop: int, where: str) -> pa.Array:
-    """The joined texts of rows start to stop, in the batch's order."""
+def constant(pieces: Sequence[str | bytes], rows: int) -> pa.Array:
+    """The pieces, of which none differs by row, so many times."""
+    if any(isinstance(piece, bytes) for piece in pieces):
+        whole = b"".join(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
+        return pa.repeat(pa.scalar(whole, pa.binary()), rows)
+    return repeat("".join(map(str, pieces)), rows)
+
+
+def gather(
+    groups: list[tuple[Integers | None, Parts | None]], start: int, stop: int, where: str, kind: pa.DataType = _TEXT
+) -> pa.Array:
+    """The joined parts of rows start to stop, in the batch's order; `kind` is string or binary, as the parts are."""
     texts: list[pa.Array] = []
     order: list[Integers] = []
     for places, parts in groups:
         low, high = (start, stop) if places is None else np.searchsorted(places, [start, stop]).tolist()
         nothing = parts is None or low == high
-        texts.append(pa.nulls(high - low, pa.string()) if nothing else text_of(parts or [], low, high - low, where))
+        texts.append(pa.nulls(high - low, kind) if nothing else text_of(parts or [], low, high - low, where))
         order.append(np.arange(start, stop) if places is None else places[low:high])
     if len(texts) == 1:
         return texts[0]

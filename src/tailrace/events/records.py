@@ -71,7 +71,9 @@ def struct(
     schema: ConnectSchema, fields: Sequence[tuple[str, Part]], rows: int, absent: pa.Array | None = None
 ) -> Part:
     """A struct of these fields, with all of `schema` but its fields; null where `absent` says so."""
-    schema = schema.with_(fields=tuple(Field(name, part.schema) for name, part in fields))
+    given = tuple(Field(name, part.schema) for name, part in fields)
+    # The same object where nothing changed: what is made of a schema is remembered by it.
+    schema = schema if schema.fields == given else schema.with_(fields=given)
     columns = [part.values for _, part in fields]
     if not fields:
         gone = np.zeros(rows, np.bool_) if absent is None else flags(absent)

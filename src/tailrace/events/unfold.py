@@ -20,7 +20,7 @@ from tailrace.events.records import Bools, Header, Part, Records, struct
 from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.source import parts_of, snapshot_of
 from tailrace.events.unavailable import placeholder_text
-from tailrace.model.arrow import flags, indices, join, literal, repeat
+from tailrace.model.arrow import flags, indices, join, kept_repeat, literal, repeat
 from tailrace.model.change import DELETE, PLAIN_KEY, ChangeBatch, ControlBatch
 from tailrace.model.cuts import pieces
 from tailrace.model.schema import STRING, Field
@@ -63,7 +63,7 @@ class Unfolder:
         key = self._key(batch, layout, news) if (olds | news).any() else None
         records = Records(
             np.arange(count, dtype=np.int64) * 2,
-            repeat(layout.topic, count),
+            kept_repeat(layout.topic, count),
             pa.nulls(count, pa.int32()),
             rows.column("ts_us").cast(_STAMP),
             key,
@@ -138,9 +138,8 @@ class Unfolder:
             "ts_ns": pc.multiply(micros, pa.scalar(1000, pa.int64())),
         }
         constant = {"version": __version__, "connector": self._block.connector, "name": self._server, **parts_of(table)}
-        columns |= {name: repeat(value, count) for name, value in constant.items()}
         names = [field.name for field in self._block.members]
-        members = [repeat(constant[name], count) if name in constant else columns[name] for name in names]
+        members = [kept_repeat(constant[name], count) if name in constant else columns[name] for name in names]
         return pa.StructArray.from_arrays(members, names=names)
 
     def _sequence(self, columns: dict[str, pa.Array], count: int) -> pa.Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import pyarrow.compute as pc
 
 LARGEST = 2**31 - 1
 """Bytes that a plain string or binary array may hold."""
+
+_FEW_ROWS = 1 << 12
 
 
 def literal(text: str | None) -> pa.Scalar:
@@ -40,6 +43,32 @@ def repeat(text: str, rows: int) -> pa.Array:
     return pa.repeat(literal(text), rows)
 
 
+def kept_repeat(text: str, rows: int) -> pa.Array:
+    """The same text so many times, as a slice of an array that is kept: for the few texts that come in every batch."""
+    return _repeated(text, max(_FEW_ROWS, 1 << (rows - 1).bit_length())).slice(0, rows)
+
+
+@lru_cache(maxsize=64)
+def _repeated(text: str, rows: int) -> pa.Array:
+    return repeat(text, rows)
+
+
+def is_constant(texts: pa.Array) -> bool:
+    """Whether texts or bytes without nulls are all equal: compared as one block of memory, a nanosecond a row."""
+    wide = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
+    if len(texts) < 2:
+        return len(texts) == 1
+    buffers = texts.buffers()
+    offsets = np.frombuffer(buffers[1], np.int64 if wide else np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    first, size, last = int(offsets[0]), int(offsets[1] - offsets[0]), int(offsets[-1])
+    if last - first != size * len(texts) or (np.diff(offsets) != size).any():
+        return False
+    if not size:
+        return True
+    data = np.frombuffer(buffers[2], np.uint8)[first:last]
+    return bool((data[:size] == data[size : 2 * size]).all() and (data[size:] == data[:-size]).all())
+
+
 def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """The values in that type, as they are where they have it."""
     return values if values.type == kind else values.cast(kind)
@@ -55,18 +84,34 @@ def text_type(size: int) -> pa.DataType:
     return pa.string() if size <= LARGEST else pa.large_string()
 
 
-def join(*parts: str | pa.Array) -> pa.Array:
-    """The parts of each row in one text; null where an array among them is null.
+def join(*parts: str | bytes | pa.Array) -> pa.Array:
+    """The parts of each row in one text, or in one value of bytes if a part is bytes; null where an array is null.
 
     Large when one of them is, or when a plain array might not hold the result.
     """
-    arrays = [part for part in parts if not isinstance(part, str)]
-    size = len(arrays[0]) * sum(len(part.encode()) for part in parts if isinstance(part, str))
+    arrays = [part for part in parts if not isinstance(part, str | bytes)]
+    size = len(arrays[0]) * sum(map(octets, parts))
     kind = text_type(size + sum(array.nbytes for array in arrays))
-    if any(pa.types.is_large_string(array.type) for array in arrays):
+    if any(pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type) for array in arrays):
         kind = pa.large_string()
-    pieces = [pa.scalar(part, kind) if isinstance(part, str) else as_type(part, kind) for part in parts]
+    if any(isinstance(part, bytes) or is_bytes(part) for part in parts):
+        kind = pa.large_binary() if pa.types.is_large_string(kind) else pa.binary()
+    pieces = [pa.scalar(part, kind) if isinstance(part, str | bytes) else as_type(part, kind) for part in parts]
     return pc.binary_join_element_wise(*pieces, pa.scalar("", kind))
+
+
+def is_bytes(part: str | bytes | pa.Array) -> bool:
+    """Whether these are bytes, not texts."""
+    if isinstance(part, str | bytes):
+        return isinstance(part, bytes)
+    return bool(pa.types.is_binary(part.type) or pa.types.is_large_binary(part.type))
+
+
+def octets(part: str | bytes | pa.Array) -> int:
+    """The size of a constant; 0 of an array."""
+    if isinstance(part, str):
+        return len(part.encode())
+    return len(part) if isinstance(part, bytes) else 0
 
 
 def bracketed(lists: pa.Array, texts: pa.Array, left: str, right: str, separator: str = ",") -> pa.Array:

@@ -14,6 +14,7 @@ from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Admin
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
+from tailrace.pipeline import registry_check
 from tailrace.pipeline.checkpoint import file_on_the_way
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
 from tailrace.pipeline.query_id import position_of
@@ -35,7 +36,8 @@ def check(definition: Definition, admin: Admin) -> list[Finding]:
     properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
     settings = Settings(properties, target.transactional_id_prefix, target.state_topic)
     Creation.of(definition.config())  # raises for what the tasks would fail of
-    return preflight.check(settings, _topics(definition, admin), transactions=target.delivery == "exactly-once")
+    found = preflight.check(settings, _topics(definition, admin), transactions=target.delivery == "exactly-once")
+    return [*found, *registry_check.check(definition)]
 
 
 def _without_topics(definition: Definition) -> Iterator[Finding]:

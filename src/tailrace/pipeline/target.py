@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 from tailrace.config import Config
 from tailrace.config.filters import tables_of_signals
 from tailrace.connectors.notifications import REPLICA, SET_ASIDE, Notice, notify
+from tailrace.errors import ConfigError
 from tailrace.events.converter import JSON, Converter
+from tailrace.events.forms import are_json
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget
 from tailrace.pipeline.table_states import TableStates
@@ -64,6 +66,12 @@ def build(definition: Definition, config: Config) -> Target:
     if isinstance(target, FileTarget):
         if definition.sink.kind == "parquet":
             return ParquetSink(target.path)
+        if not are_json(config):
+            raise ConfigError(
+                "lines of JSON cannot hold keys or values in Avro",
+                where="sink.json",
+                remedy="take the sink kafka, or remove key.converter and value.converter",
+            )
         return JsonLinesSink(target.path, Converter.of(config, "header").kind == JSON)
     return ConsoleSink() if definition.sink.kind == "console" else NullSink()
 

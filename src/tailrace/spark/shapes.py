@@ -19,9 +19,9 @@ from tailrace.config.faults import Faults
 from tailrace.config.topics import TopicNaming
 from tailrace.connectors.base import Chunk
 from tailrace.errors import ConfigError
+from tailrace.events.forms import record_schema
 from tailrace.events.keychange import split_key_changes, with_identity
 from tailrace.events.keymask import mask_images
-from tailrace.events.record import KAFKA
 from tailrace.events.selection import select, without_hidden_changes, without_unchanged
 from tailrace.events.shapes import EventShaper, event_schema
 from tailrace.events.transactions import TransactionTracker, with_events
@@ -60,7 +60,7 @@ def spark_schema(capture: Capture) -> StructType:
     if shape == "count":
         return from_arrow_schema(COUNT_SCHEMA)
     if shape == "kafka":
-        return from_arrow_schema(KAFKA)
+        return from_arrow_schema(record_schema(capture.config))
     if shape == "event":
         return from_arrow_schema(event_schema(capture.source))
     return from_arrow_schema(table_schema(capture))

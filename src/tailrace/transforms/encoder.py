@@ -1,4 +1,4 @@
-"""Encodes batches as Kafka records with a configuration's transforms; without any, by the faster encoder."""
+"""Encodes batches as Kafka records with a configuration's transforms and converters; plain JSON has a faster way."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.config.faults import Faults
+from tailrace.events.forms import are_json
 from tailrace.events.layouts import Batch
 from tailrace.events.record import KAFKA, RecordEncoder
 from tailrace.events.rows import RowWriter
@@ -35,7 +36,8 @@ class Encoder:
         routes = [stage.transform for stage in chain if isinstance(stage.transform, Route) and stage.predicate is None]
         # Topics alone are renamed without a look into the records.
         self._routes = routes
-        self._stages = chain if len(routes) < len(chain) else []
+        self._by_records = len(routes) < len(chain) or not are_json(config)
+        self._stages = chain if self._by_records else []
         self._plain = RecordEncoder(config, source, run_id)
         self._unfolder = Unfolder(config, source, run_id)
         self._writer = RowWriter(config, own_times)
@@ -48,12 +50,12 @@ class Encoder:
 
     def encode_all(self, batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
         """The records of batches, those of a table in order. Raises DecodeError and TransformError."""
-        if self._stages:
+        if self._by_records:
             return chain.from_iterable(map(self._alone, batches))
         return map(self._finished, self._plain.encode_all(batches, self._alone))
 
     def _alone(self, batch: Batch) -> Iterator[pa.RecordBatch]:
-        encode = self._transformed if self._stages else self._plain.encode
+        encode = self._transformed if self._by_records else self._plain.encode
         return self._faults.encoded(batch, encode) if isinstance(batch, ChangeBatch) else encode(batch)
 
     def _transformed(self, batch: Batch) -> Iterator[pa.RecordBatch]:

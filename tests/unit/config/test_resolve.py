@@ -95,8 +95,8 @@ def test_every_declaration_holds_together() -> None:
         ("snapshot.mode", "custom", "snapshot.mode.custom.name: A value is required"),
         (
             "key.converter",
-            "org.apache.kafka.connect.storage.StringConverter",
-            "only org.apache.kafka.connect.json.Json",
+            "com.example.Mine",
+            "Value must be one of org.apache.kafka.connect.json.JsonConverter, io.confluent",
         ),
         ("header.converter", "io.confluent.connect.avro.AvroConverter", "SimpleHeaderConverter, org.apache.kafka"),
         ("openlineage.integration.enabled", "true", "OpenLineage has a listener of its own"),
@@ -108,7 +108,8 @@ def test_every_declaration_holds_together() -> None:
         ("internal.custom.retriable.exception", "(", "A valid regular expression is expected"),
         ("maxBytesPerTrigger", "0", "maxBytesPerTrigger: A positive number of bytes is expected"),
         ("connector.class", "io.debezium.connector.mysql.MySqlConnector", "connector.class: Value must be one of"),
-        ("value.converter", "io.confluent.connect.avro.AvroConverter", "only org.apache.kafka.connect.json.Json"),
+        ("value.converter", "io.confluent.connect.avro.AvroConverter", "converter.schema.registry.url: A value"),
+        ("key.converter", "io.apicurio.registry.utils.converter.AvroConverter", "apicurio.registry.url: A value"),
         ("database.connection.factory.class", "a.B", "Java classes cannot be loaded"),
         ("signal.data.collection", "a.b,c.d", "only one signal data collection is permitted"),
         ("notification.enabled.channels", "sink", "Notification topic name must be provided"),
@@ -321,7 +322,7 @@ def test_properties_without_effect_are_reported(caplog: pytest.LogCaptureFixture
     with caplog.at_level(logging.INFO):
         config = resolve({**BASE, "key.converter.x": "X", "custom.metric.tags": "a=b"})
     assert config.warnings == ()
-    assert caplog.messages[0] == "key.converter.x: has no effect, the JSON converter has no such setting"
+    assert caplog.messages[0] == "key.converter.x: has no effect, the converter has no such setting"
     assert caplog.messages[1].startswith("custom.metric.tags: has no effect, there are no JMX metrics")
 
 

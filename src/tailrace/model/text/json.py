@@ -9,6 +9,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
@@ -159,8 +160,8 @@ def _fallback(schema: ConnectSchema) -> str:
     return {"boolean": "false", "float": "0.0", "double": "0.0", "array": "[]"}.get(schema.type, "0")
 
 
-def dump(node: Any) -> str:
-    """A constant (a schema, a default) as the converter prints it."""
+def dump(node: Any, text: Callable[[str], str] = quote) -> str:
+    """A constant (a schema, a default) as the converter prints it; `text` writes texts."""
     if node is None:
         return "null"
     if isinstance(node, bool):
@@ -168,15 +169,15 @@ def dump(node: Any) -> str:
     if isinstance(node, _Digits):
         return str(node)
     if isinstance(node, str):
-        return quote(node)
-    if isinstance(node, float):
+        return text(node)
+    if isinstance(node, float | np.floating):
         return java_float(node)
     if isinstance(node, Decimal):
         return str(node)  # as Java's BigDecimal prints itself
     if isinstance(node, dict):
-        return "{" + ",".join(f"{quote(name)}:{dump(value)}" for name, value in node.items()) + "}"
+        return "{" + ",".join(f"{text(name)}:{dump(value, text)}" for name, value in node.items()) + "}"
     if isinstance(node, list | tuple):
-        return "[" + ",".join(dump(value) for value in node) + "]"
+        return "[" + ",".join(dump(value, text) for value in node) + "]"
     return str(node)
 
 

@@ -17,6 +17,7 @@ Bytes = npt.NDArray[np.uint8]
 _SHORT = {'"': '"', "\\": "\\", "\b": "b", "\t": "t", "\n": "n", "\f": "f", "\r": "r"}
 _HEX = np.frombuffer(b"0123456789ABCDEF", np.uint8)
 _ODD = re.compile('[\x00-\x1f"\\\\\U00010000-\U0010ffff]')
+_ODD_OF_TEXT = re.compile('[\x00-\x1f"\\\\]')
 _WIDE, _WINDOW = 1 << 26, 1 << 22  # above this many bytes the index arrays would weigh too much: text goes by windows
 
 # Bytes each byte becomes. A character beyond U+FFFF (4 bytes) becomes two \uXXXX: Jackson writes UTF-16 pairs so.
@@ -33,6 +34,11 @@ _HARMLESS = bytes(byte for byte in range(256) if _WIDTH[byte] == 1)
 def quote(text: str) -> str:
     """One text as a JSON string, quotes included."""
     return f'"{_ODD.sub(_escaped, text)}"'
+
+
+def quote_wide(text: str) -> str:
+    """One text as a JSON string as Jackson writes it to a Writer: characters beyond U+FFFF as they are."""
+    return f'"{_ODD_OF_TEXT.sub(_escaped, text)}"'
 
 
 def escape(values: pa.Array) -> pa.Array:

@@ -16,6 +16,7 @@ from tailrace.spark import failpoint
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
 
+Content = str | bytes | None
 Headers = list[tuple[str, str | bytes | None]]
 
 NOW = 0  # what the client takes for it
@@ -57,7 +58,7 @@ class Delivery:
         self._work(lambda: self._producer.poll(0))
 
     def produce(
-        self, topic: str, partition: int, key: str | None, value: str | None, headers: Headers, time: int = NOW
+        self, topic: str, partition: int, key: Content, value: Content, headers: Headers, time: int = NOW
     ) -> None:
         """Hands one record to the producer; it is not counted. `time` is in milliseconds."""
         while not self._accepted(topic, partition, key, value, headers, time):
@@ -91,9 +92,7 @@ class Delivery:
             raise SinkError("a record's time is before 1970", where=self._servers, remedy=remedy)
         return list(millis.fill_null(NOW).to_pylist())
 
-    def _accepted(
-        self, topic: str, partition: int, key: str | None, value: str | None, headers: Headers, time: int
-    ) -> bool:
+    def _accepted(self, topic: str, partition: int, key: Content, value: Content, headers: Headers, time: int) -> bool:
         """Whether the producer took the record; not while its queue is full."""
         try:
             self._producer.produce(topic, value, key, partition, self._delivered, timestamp=time, headers=headers)

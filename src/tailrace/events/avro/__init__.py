@@ -1,0 +1,1 @@
+"""Avro: schemas of Connect schemas, and datums of Arrow columns."""

@@ -1,0 +1,313 @@
+"""Apicurio's registry by its own API (2 and 3): artifacts in groups, nested records as references, ids of two kinds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote
+
+from tailrace.config import Config
+from tailrace.config.converter_options import EIGHT_BYTES, FOUR_BYTES
+from tailrace.errors import SinkError
+from tailrace.events.avro.differences import change
+from tailrace.events.avro.schema import PRIMITIVES, records, schema_text
+from tailrace.events.registry.confluent import record_name
+from tailrace.events.registry.http import AT_ONCE_SECONDS, Address, Answer, Http, split_url
+from tailrace.events.registry.registry import Wanted, refused, unlike, unregistered
+
+_PATH_3, _PATH_2 = "/apis/registry/v3", "/apis/registry/v2"
+_DEFAULT = "default"
+_NOT_FOUND, _CONFLICT = 404, 409
+_JSON = {"Content-Type": "application/json"}
+_IF_EXISTS_2 = {"FAIL": "FAIL", "CREATE_VERSION": "UPDATE", "FIND_OR_CREATE_VERSION": "RETURN_OR_UPDATE"}
+
+
+@dataclass(frozen=True)
+class ApicurioSettings:
+    """The settings of Apicurio's converter for keys or values; `prefix` is what its properties begin with.
+
+    `whole`: a schema is one artifact; otherwise each record in it is one of its own. `id_bytes` is 0 where headers
+    have the ids.
+    """
+
+    prefix: str
+    address: Address
+    strategy: str
+    registers: bool
+    if_exists: str
+    takes_latest: bool
+    whole: bool
+    group: str | None
+    artifact: str | None
+    id_name: str
+    id_bytes: int
+
+    @staticmethod
+    def of(config: Config, part: str) -> ApicurioSettings:
+        """As the properties say; for API 2 the defaults are those of its converter."""
+        prefix = f"{part}.converter.apicurio.registry."
+        address = _address(config, prefix, config.text(f"{part}.converter.apicurio.registry.url"))
+        is_2 = address.urls[0].endswith(_PATH_2)
+
+        return ApicurioSettings(
+            prefix,
+            address,
+            config.text(f"{prefix}artifact-resolver-strategy").rpartition(".")[2],
+            registers=config.flag(f"{prefix}auto-register"),
+            if_exists=config.text(f"{prefix}auto-register.if-exists"),
+            takes_latest=config.flag(f"{prefix}find-latest"),
+            whole=_flag(config, f"{prefix}dereference-schema", is_2),
+            group=config.optional(f"{prefix}artifact.group-id"),
+            artifact=config.optional(f"{prefix}artifact.artifact-id"),
+            id_name=config.optional(f"{prefix}use-id") or ("globalId" if is_2 else "contentId"),
+            id_bytes=0 if _flag(config, f"{prefix}headers.enabled", is_2) else _id_bytes(config, prefix, is_2),
+        )
+
+    def place(self, wanted: Wanted) -> tuple[str, str]:
+        """The group and the name of a schema's artifact."""
+        group, name = self._named(wanted)
+        return self.group or group or _DEFAULT, self.artifact or name
+
+    def group_of(self, record: str) -> str:
+        """The group of a record within a schema."""
+        by_record = self.strategy in ("RecordIdStrategy", "TopicRecordIdStrategy")
+        return self.group or (record.rpartition(".")[0] if by_record else None) or _DEFAULT
+
+    def _named(self, wanted: Wanted) -> tuple[str | None, str]:
+        if self.strategy == "TopicIdStrategy":
+            return None, f"{wanted.topic}-{wanted.part}"
+        if self.strategy == "SimpleTopicIdStrategy":
+            return None, wanted.topic
+        full = record_name(wanted)
+        if self.strategy == "QualifiedRecordIdStrategy":
+            return None, full
+        space, _, short = full.rpartition(".")
+        return space or None, short if self.strategy == "RecordIdStrategy" else f"{wanted.topic}-{short}"
+
+
+def _id_bytes(config: Config, prefix: str, is_2: bool) -> int:
+    handler = config.optional(f"{prefix}id-handler")
+    if config.flag(f"{prefix}as-confluent") or handler in FOUR_BYTES:
+        return 4
+    return 8 if handler in EIGHT_BYTES or is_2 else 4
+
+
+def _flag(config: Config, name: str, otherwise: bool) -> bool:
+    return otherwise if config.values[name] is None else config.flag(name)
+
+
+def _address(config: Config, prefix: str, given: str) -> Address:
+    url, user = split_url(given)
+    who, password = config.optional(f"{prefix}auth.username"), config.optional(f"{prefix}auth.password")
+    if not url.endswith((_PATH_3, _PATH_2)):
+        url += _PATH_3
+    return Address(
+        (url,),
+        (who, password or "") if who else user,
+        None,
+        config.optional(f"{prefix}tls.truststore.location"),
+        config.optional(f"{prefix}tls.keystore.location"),
+        config.optional(f"{prefix}tls.key.password"),
+        f"{prefix}auth.username and {prefix}auth.password",
+        f"{prefix}tls.truststore.location",
+    )
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A schema to be registered, with those that it refers to by name, which come first."""
+
+    group: str
+    name: str
+    text: str
+    references: tuple[tuple[str, Artifact], ...] = ()
+
+
+class ApicurioRegistry:
+    """Implements Registry by Apicurio's REST API."""
+
+    def __init__(self, settings: ApicurioSettings) -> None:
+        self._settings = settings
+        self._is_2 = settings.address.urls[0].endswith(_PATH_2)
+
+    @cached_property
+    def _http(self) -> Http:
+        return Http(self._settings.address)
+
+    def name(self, wanted: Wanted) -> str:
+        """See Registry."""
+        group, name = self._settings.place(wanted)
+        return name if group == _DEFAULT else f"{group}/{name}"
+
+    def about(self) -> str:
+        """See Registry."""
+        with closing(Http(self._settings.address, AT_ONCE_SECONDS)) as http:
+            answer = http.ask("GET", "/system/info")
+        if not answer.is_good:
+            raise self._failed("the registry", answer)
+        return f"{self._settings.address.shown} answers, {answer.body.get('name')} {answer.body.get('version')}"
+
+    def id(self, wanted: Wanted) -> int:
+        """See Registry."""
+        settings = self._settings
+        if settings.registers:
+            return int(self._registered(artifact(self._settings, wanted))[settings.id_name])
+        if settings.takes_latest:
+            return self._latest_id(wanted)
+        return self._found(wanted)
+
+    def refusal(self, wanted: Wanted) -> SinkError | None:
+        """See Registry. With API 2 the compatibility is not asked for ahead, as it has no request that only tries."""
+        try:
+            if not self._settings.registers:
+                self.id(wanted)
+            elif not self._is_2:
+                self._registered(artifact(self._settings, wanted), dry=True)
+        except SinkError as error:
+            return error
+        return None
+
+    def _registered(self, artifact: Artifact, dry: bool = False) -> Mapping[str, Any]:
+        """What the registry has of an artifact, which is made where it is not there; `dry` tries it only."""
+        references = []
+        if not dry:
+            for name, inner in artifact.references:
+                version = self._registered(inner)["version"]
+                references.append({"groupId": inner.group, "artifactId": inner.name, "version": version, "name": name})
+        answer = (self._post_2 if self._is_2 else self._post_3)(artifact, references, dry)
+        if answer.status == _CONFLICT:
+            raise self._conflict(artifact, answer)
+        if not answer.is_good:
+            raise self._failed(artifact.name, answer)
+        found: Mapping[str, Any] = answer.body if self._is_2 else answer.body["version"]
+        return found
+
+    def _post_3(self, artifact: Artifact, references: list[dict[str, str]], dry: bool) -> Answer:
+        content = {"content": artifact.text, "contentType": "application/json", "references": references}
+        body = {"artifactId": artifact.name, "artifactType": "AVRO", "firstVersion": {"content": content}}
+        query = {"ifExists": self._settings.if_exists, "canonical": "false", **({"dryRun": "true"} if dry else {})}
+        return self._http.ask("POST", f"/groups/{quote(artifact.group, safe='')}/artifacts", body, query)
+
+    def _post_2(self, artifact: Artifact, references: list[dict[str, str]], dry: bool) -> Answer:
+        query = {"ifExists": _IF_EXISTS_2[self._settings.if_exists], "canonical": "false"}
+        named = {"X-Registry-ArtifactId": artifact.name, "X-Registry-ArtifactType": "AVRO"}
+        named["Content-Type"] = "application/create.extended+json"
+        body = {"content": artifact.text, "references": references}
+        return self._http.ask("POST", f"/groups/{quote(artifact.group, safe='')}/artifacts", body, query, **named)
+
+    def _latest_id(self, wanted: Wanted) -> int:
+        group, name = self._settings.place(wanted)
+        answer = self._http.ask("GET", self._path(group, name, "/meta" if self._is_2 else "/versions/branch=latest"))
+        if answer.status == _NOT_FOUND:
+            raise unregistered(name, f"{self._settings.prefix}auto-register")
+        if not answer.is_good:
+            raise self._failed(name, answer)
+        difference = change(self._content(answer.body["globalId"]), json.loads(wanted.text))
+        if difference != "nothing":
+            raise unlike(name, difference, f"{self._settings.prefix}find-latest")
+        return int(answer.body[self._settings.id_name])
+
+    def _found(self, wanted: Wanted) -> int:
+        """The id of the registered version with this content, in canonical form or as it is."""
+        made = artifact(self._settings, wanted)
+        for canonical in ("true", "false"):
+            if self._is_2:
+                path = self._path(made.group, made.name, "/meta")
+                query = {"canonical": canonical}
+            else:
+                path, query = "/search/versions", {"canonical": canonical, "artifactType": "AVRO"}
+                query |= {"groupId": made.group, "artifactId": made.name}
+                query |= {"orderby": "globalId", "order": "desc"}
+            answer = self._http.ask("POST", path, made.text, query, **_JSON)
+            found = answer.body if self._is_2 else next(iter(answer.body.get("versions", ())), {})
+            if answer.is_good and found:
+                return int(found[self._settings.id_name])
+        raise unregistered(self.name(wanted), f"{self._settings.prefix}auto-register")
+
+    def _content(self, global_id: int) -> Any:
+        """A schema as a whole."""
+        query = {"dereference": "true"} if self._is_2 else {"references": "DEREFERENCE"}
+        answer = self._http.ask("GET", f"/ids/globalIds/{global_id}", query=query)
+        if not answer.is_good:
+            raise self._failed(f"global id {global_id}", answer)
+        return answer.body
+
+    def _conflict(self, artifact: Artifact, answer: Answer) -> SinkError:
+        """The error for a schema that a rule forbids."""
+        rule = self._http.ask("GET", self._path(artifact.group, artifact.name, "/rules/COMPATIBILITY"))
+        if not rule.is_good:
+            rule = self._http.ask("GET", "/admin/rules/COMPATIBILITY")
+        latest = self._http.ask(
+            "GET", self._path(artifact.group, artifact.name, "/meta" if self._is_2 else "/versions/branch=latest")
+        )
+        if not latest.is_good:
+            return self._failed(artifact.name, answer)
+        query = {} if self._is_2 else {"references": "PRESERVE"}
+        old = self._http.ask("GET", f"/ids/globalIds/{latest.body['globalId']}", query=query).body
+        level = rule.body.get("config") if rule.is_good else None
+        return refused(artifact.name, level, change(old, json.loads(artifact.text)), answer.message)
+
+    def _path(self, group: str, name: str, rest: str) -> str:
+        return f"/groups/{quote(group, safe='')}/artifacts/{quote(name, safe='')}{rest}"
+
+    def _failed(self, name: str, answer: Answer) -> SinkError:
+        return SinkError(
+            f"the schema registry answers with status {answer.status}: {answer.message}",
+            where=f"{name} at {self._settings.address.shown}",
+            remedy="see the registry's log, and whether the address is that of its API",
+        )
+
+
+def artifact(settings: ApicurioSettings, wanted: Wanted) -> Artifact:
+    """A schema as the reference registers it: as a whole, or each record within it as an artifact of its own."""
+    group, name = settings.place(wanted)
+    if settings.whole:
+        return Artifact(group, name, wanted.text)
+    definitions = {each["name"]: each for each in records(wanted.node)}
+
+    def made(group: str, name: str, node: Any) -> Artifact:
+        references = [(each, made(settings.group_of(each), each, definitions[each])) for each in _referred(node)]
+        return Artifact(group, name, schema_text(_by_name(node, is_top=True)), tuple(references))
+
+    return made(group, name, wanted.node)
+
+
+def _referred(node: Any) -> list[str]:
+    """The records that the reference registers beside a schema: in its fields, and directly in their unions, arrays and
+    maps; one that comes twice is listed twice."""
+    if isinstance(node, Mapping) and node["type"] == "record":
+        return [name for field in node["fields"] for name in _direct(field["type"])]
+    return _direct(node) if isinstance(node, list) else []
+
+
+def _direct(kind: Any) -> list[str]:
+    members = kind if isinstance(kind, list) else [kind]
+    if isinstance(kind, Mapping):
+        members = [kind.get("items", kind.get("values", kind))]
+    return [name for member in members if (name := _record(member)) is not None]
+
+
+def _record(member: Any) -> str | None:
+    if isinstance(member, Mapping) and member["type"] == "record":
+        return str(member["name"])
+    # A name that is no primitive type: of a record that was defined before.
+    return member if isinstance(member, str) and member not in PRIMITIVES else None
+
+
+def _by_name(node: Any, is_top: bool = False) -> Any:
+    """A schema with the names of the records that `_referred` lists in the place of their definitions."""
+    if isinstance(node, list):
+        return [_record(member) or member for member in node]
+    if not is_top:
+        name = _record(node)
+        if name is not None:
+            return name
+    if not isinstance(node, Mapping):
+        return node
+    if node["type"] == "record":
+        return {**node, "fields": [{**each, "type": _by_name(each["type"])} for each in node["fields"]]}
+    return {name: _record(value) or value if name in ("items", "values") else value for name, value in node.items()}

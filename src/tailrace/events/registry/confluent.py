@@ -1,0 +1,180 @@
+"""Confluent's schema registry, and others with its API: subjects, registration, lookups, the latest version."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import quote
+
+from tailrace.config import Config
+from tailrace.config.kinds import split_list
+from tailrace.errors import SinkError
+from tailrace.events.avro.differences import change
+from tailrace.events.registry.http import AT_ONCE_SECONDS, Address, Answer, Http, split_url
+from tailrace.events.registry.registry import Wanted, invalid, refused, unlike, unregistered
+
+_NOT_FOUND, _CONFLICT, _INVALID = 404, 409, 422
+
+
+@dataclass(frozen=True)
+class ConfluentSettings:
+    """The settings of Confluent's converter for keys or values; `prefix` is what its properties begin with."""
+
+    prefix: str
+    address: Address
+    strategy: str
+    registers: bool
+    takes_latest: bool
+    normalizes: bool
+
+    @staticmethod
+    def of(config: Config, part: str) -> ConfluentSettings:
+        """As the properties say."""
+        prefix = f"{part}.converter"
+        strategy = config.text(f"{prefix}.{part}.subject.name.strategy").rpartition(".")[2]
+        return ConfluentSettings(
+            prefix,
+            _address(config, prefix),
+            strategy,
+            # As in the reference, registering comes first.
+            registers=config.flag(f"{prefix}.auto.register.schemas"),
+            takes_latest=config.flag(f"{prefix}.use.latest.version"),
+            normalizes=config.flag(f"{prefix}.normalize.schemas"),
+        )
+
+    def subject(self, wanted: Wanted) -> str:
+        """The subject of a schema."""
+        if self.strategy == "TopicNameStrategy":
+            return f"{wanted.topic}-{wanted.part}"
+        name = record_name(wanted)
+        return name if self.strategy == "RecordNameStrategy" else f"{wanted.topic}-{name}"
+
+
+def record_name(wanted: Wanted) -> str:
+    """The full name of a record. Raises SinkError for another schema, which has none."""
+    if isinstance(wanted.node, Mapping) and wanted.node["type"] == "record":
+        return str(wanted.node["name"])
+    raise SinkError(
+        f"the {wanted.part} is no record, so its schema has no name",
+        where=f"topic {wanted.topic}",
+        remedy="name subjects by the topic, or let the transforms leave a record",
+    )
+
+
+def _address(config: Config, prefix: str) -> Address:
+    found = [split_url(url) for url in split_list(config.text(f"{prefix}.schema.registry.url"))]
+    user = next((each for _, each in found if each is not None), None)
+    info = config.optional(f"{prefix}.basic.auth.user.info")
+    info = info or config.optional(f"{prefix}.schema.registry.basic.auth.user.info")
+    if config.text(f"{prefix}.basic.auth.credentials.source") == "USER_INFO" and info:
+        who, _, password = info.partition(":")
+        user = (who, password)
+    token = config.optional(f"{prefix}.bearer.auth.token")
+    source = config.optional(f"{prefix}.bearer.auth.credentials.source")
+    certificates = f"{prefix}.schema.registry.ssl."
+    return Address(
+        tuple(url for url, _ in found),
+        None if source else user,
+        token if source else None,
+        config.optional(f"{certificates}truststore.location"),
+        config.optional(f"{certificates}keystore.location"),
+        config.optional(f"{certificates}key.password"),
+        f"{prefix}.basic.auth.user.info (with basic.auth.credentials.source=USER_INFO) or bearer.auth.token",
+        f"{certificates}truststore.location",
+    )
+
+
+class ConfluentRegistry:
+    """Implements Registry by the REST API of Confluent's."""
+
+    def __init__(self, settings: ConfluentSettings) -> None:
+        self._settings = settings
+
+    @cached_property
+    def _http(self) -> Http:
+        return Http(self._settings.address)
+
+    def name(self, wanted: Wanted) -> str:
+        """See Registry."""
+        return self._settings.subject(wanted)
+
+    def about(self) -> str:
+        """See Registry."""
+        with closing(Http(self._settings.address, AT_ONCE_SECONDS)) as http:
+            answer = http.ask("GET", "/subjects")
+        if not answer.is_good:
+            raise self._failed("the subjects", answer)
+        return f"{self._settings.address.shown} answers, subjects: {len(answer.body)}"
+
+    def id(self, wanted: Wanted) -> int:
+        """See Registry."""
+        settings, subject = self._settings, self.name(wanted)
+        if settings.registers:
+            answer = self._http.ask("POST", _path(subject, "/versions"), {"schema": wanted.text}, self._query())
+            if answer.status == _CONFLICT:
+                raise self._conflict(subject, wanted, answer)
+        elif settings.takes_latest:
+            answer = self._http.ask("GET", _path(subject, "/versions/latest"))
+        else:
+            answer = self._http.ask("POST", _path(subject), {"schema": wanted.text}, self._query())
+        if answer.status == _NOT_FOUND:
+            raise unregistered(subject, f"{settings.prefix}.auto.register.schemas")
+        if answer.status == _INVALID:
+            raise invalid(subject, answer.message, wanted)
+        if not answer.is_good:
+            raise self._failed(subject, answer)
+        if settings.takes_latest and not settings.registers:
+            difference = change(json.loads(answer.body["schema"]), json.loads(wanted.text))
+            if difference != "nothing":
+                raise unlike(subject, difference, f"{settings.prefix}.use.latest.version")
+        return int(answer.body["id"])
+
+    def refusal(self, wanted: Wanted) -> SinkError | None:
+        """See Registry."""
+        settings, subject = self._settings, self.name(wanted)
+        if not settings.registers:
+            try:
+                self.id(wanted)
+            except SinkError as error:
+                return error
+            return None
+        path = f"/compatibility/subjects/{quote(subject, safe='')}/versions/latest"
+        answer = self._http.ask("POST", path, {"schema": wanted.text}, {"verbose": "true"})
+        if answer.status == _NOT_FOUND:  # the first version of the subject
+            return None
+        if answer.status == _INVALID:
+            return invalid(subject, answer.message, wanted)
+        if not answer.is_good:
+            return self._failed(subject, answer)
+        return None if answer.body.get("is_compatible") else self._conflict(subject, wanted, answer)
+
+    def _query(self) -> dict[str, str]:
+        return {"normalize": "true"} if self._settings.normalizes else {}
+
+    def _conflict(self, subject: str, wanted: Wanted, answer: Answer) -> SinkError:
+        """The error for a schema that a rule forbids, with what the registry and the schemas themselves say of it."""
+        latest = self._http.ask("GET", _path(subject, "/versions/latest"))
+        if not latest.is_good:
+            return self._failed(subject, answer)
+        rule = self._http.ask("GET", f"/config/{quote(subject, safe='')}", query={"defaultToGlobal": "true"})
+        if not rule.is_good:
+            rule = self._http.ask("GET", "/config")
+        level = rule.body.get("compatibilityLevel") if rule.is_good else None
+        said = "; ".join(map(str, answer.body.get("messages", ()))) or answer.message
+        if answer.is_good and not answer.body.get("messages"):
+            said = "it is not compatible"
+        return refused(subject, level, change(json.loads(latest.body["schema"]), json.loads(wanted.text)), said)
+
+    def _failed(self, subject: str, answer: Answer) -> SinkError:
+        return SinkError(
+            f"the schema registry answers with status {answer.status}: {answer.message}",
+            where=f"{subject} at {self._settings.address.shown}",
+            remedy="see the registry's log, and whether the address is that of its API",
+        )
+
+
+def _path(subject: str, rest: str = "") -> str:
+    return f"/subjects/{quote(subject, safe='')}{rest}"

@@ -1,0 +1,206 @@
+"""Asks a schema registry over HTTP: addresses in turn, authentication, certificates, and waiting while it is away."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from tailrace.errors import ConfigError, SinkAwayError, SinkError
+
+if TYPE_CHECKING:
+    import httpx
+
+log = logging.getLogger(__name__)
+
+# A registry that restarts is away for seconds; a query that failed is started again after growing pauses.
+PATIENCE_SECONDS = 30.0
+# A check is for somebody who waits.
+AT_ONCE_SECONDS = 2.0
+_TIMEOUT_SECONDS, _FIRST_PAUSE, _LONGEST_PAUSE = 20.0, 0.2, 5.0
+_CONVERT = (
+    "the file must be PEM; of a keystore of Java: keytool -importkeystore -srckeystore FILE -destkeystore x.p12 "
+    "-deststoretype PKCS12, then openssl pkcs12 -in x.p12 -out x.pem"
+)
+_PASSING = (429, 500, 502, 503, 504)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a registry is and who asks: `user` is name and password. `login` and `truststore` name properties.
+
+    `trusted` and `own` are files in PEM: certificates to trust, and a key with its certificate.
+    """
+
+    urls: tuple[str, ...]
+    user: tuple[str, str] | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    trusted: str | None = None
+    own: str | None = None
+    key_password: str | None = field(default=None, repr=False)
+    login: str = ""
+    truststore: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The addresses for messages, without a password."""
+        return ", ".join(self.urls)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A status and what came with it, as JSON; an empty mapping for what is no JSON."""
+
+    status: int
+    body: Any
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the request was carried out."""
+        return self.status < 300
+
+    @property
+    def message(self) -> str:
+        """What the registry says of it."""
+        found = self.body if isinstance(self.body, Mapping) else {}
+        text = str(found.get("message") or found.get("detail") or found.get("title") or f"status {self.status}")
+        return text.removeprefix("io.apicurio.registry.rules.RuleViolationException: ")
+
+
+def split_url(url: str) -> tuple[str, tuple[str, str] | None]:
+    """An address without the user in it, and this user."""
+    parts = urlsplit(url.strip().rstrip("/"))
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"{parts.scheme or 'this'} is no address of a registry", remedy="write http:// or https://")
+    host = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
+    user = None if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
+    return urlunsplit((parts.scheme, host, parts.path, parts.query, "")), user
+
+
+class Http:
+    """A connection to one registry. Keep it: it stays connected."""
+
+    def __init__(self, address: Address, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        self.address = address
+        self._patience = patience_seconds
+        self._library = library()
+        headers = {"Accept": "application/json, application/vnd.schemaregistry.v1+json"}
+        if address.token is not None:
+            headers["Authorization"] = f"Bearer {address.token}"
+        self._client: httpx.Client = self._library.Client(
+            auth=address.user, headers=headers, timeout=_TIMEOUT_SECONDS, verify=_context(address)
+        )
+        self._first = 0
+
+    def ask(
+        self, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None, **headers: str
+    ) -> Answer:
+        """The answer to a request with a text or JSON; the next address is asked where one is away.
+
+        Raises SinkAwayError after a time without an answer, SinkError where the registry does not let the user in.
+        """
+        deadline, pause, told = time.monotonic() + self._patience, _FIRST_PAUSE, False
+        while True:
+            answer = self._tried(method, path, body, query, headers)
+            if isinstance(answer, Answer):
+                if told:
+                    log.info("the schema registry at %s answers again", self.address.shown)
+                return self._allowed(answer)
+            if time.monotonic() + pause > deadline:
+                raise SinkAwayError(
+                    f"the schema registry does not answer: {answer}",
+                    where=self.address.shown,
+                    remedy="check the address, the network, and that the registry runs",
+                )
+            if not told:
+                log.warning("the schema registry at %s does not answer, waiting: %s", self.address.shown, answer)
+                told = True
+            time.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._client.close()
+
+    def _tried(
+        self, method: str, path: str, body: Any, query: Mapping[str, str] | None, headers: Mapping[str, str]
+    ) -> Answer | str:
+        """The answer of the first address that has one, or why the last one has none."""
+        why = ""
+        for turn in range(len(self.address.urls)):
+            place = (self._first + turn) % len(self.address.urls)
+            try:
+                sent = {"content": body} if isinstance(body, str) else {"json": body}
+                response = self._client.request(
+                    method, self.address.urls[place] + path, params=query, headers=headers, **sent
+                )
+            except self._library.TransportError as error:
+                if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                    raise self._untrusted(error) from error
+                why = f"{type(error).__name__}: {error}"
+                continue
+            if response.status_code in _PASSING:
+                why = f"status {response.status_code}"
+                continue
+            self._first = place
+            return Answer(response.status_code, _json(response))
+        return why
+
+    def _untrusted(self, error: Exception) -> SinkError:
+        return SinkError(
+            f"the schema registry's certificate is not trusted: {error}",
+            where=self.address.shown,
+            remedy=f"name a file with its authority's certificate in {self.address.truststore}",
+        )
+
+    def _allowed(self, answer: Answer) -> Answer:
+        if answer.status not in (401, 403):
+            return answer
+        what = "does not know this user" if answer.status == 401 else "does not allow this user to do it"
+        raise SinkError(
+            f"the schema registry {what} (status {answer.status}: {answer.message})",
+            where=self.address.shown,
+            remedy=f"correct {self.address.login}, or grant the user to read and register schemas",
+        )
+
+
+def library() -> ModuleType:
+    """httpx, an optional dependency. Raises SinkError where it is not installed."""
+    try:
+        import httpx
+    except ImportError as error:
+        raise SinkError("httpx is not installed", remedy="in a clone: pip install '.[avro]'") from error
+    return httpx
+
+
+def _json(response: httpx.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        return {"message": response.text[:200]} if response.text else {}
+
+
+def _context(address: Address) -> ssl.SSLContext | bool:
+    """The certificates to trust and to show. Raises ConfigError for files that are not PEM."""
+    if address.trusted is None and address.own is None:
+        return True
+    file = address.trusted or ""
+    try:
+        context = ssl.create_default_context(cafile=address.trusted)
+        if address.own is not None:
+            file = address.own
+            context.load_cert_chain(address.own, password=address.key_password or "")
+    except (OSError, ssl.SSLError) as error:
+        is_there = Path(file).is_file()
+        raise ConfigError(
+            f"certificates cannot be read: {error.strerror or error}",
+            where=file,
+            remedy=_CONVERT if is_there else "name a file that is there",
+        ) from error
+    return context

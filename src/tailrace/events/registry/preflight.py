@@ -1,0 +1,62 @@
+"""What a schema registry would say to a pipeline's tables, before the first record: nothing is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tailrace.config import Config
+from tailrace.config.topics import TopicNaming
+from tailrace.errors import TailraceError
+from tailrace.events.converter import JSON, Converter
+from tailrace.events.envelope import envelope
+from tailrace.events.registry.form import AvroForm, avro_form
+from tailrace.model.schema import ConnectSchema
+from tailrace.model.source import SourceBlock
+from tailrace.model.table import TableSchema
+
+Rename = Callable[[str], str]
+
+
+def forms(config: Config) -> list[AvroForm]:
+    """The converters that need a registry. Raises ConfigError."""
+    return [avro_form(config, part) for part in ("key", "value") if Converter.of(config, part).kind != JSON]
+
+
+def reached(found: Sequence[AvroForm]) -> Iterator[str]:
+    """What each registry says of itself. Raises SinkError for one that is away or does not let the user in."""
+    yield from dict.fromkeys(form.registry.about() for form in found)
+
+
+@dataclass(frozen=True)
+class TopicSchema:
+    """The schema of the keys or the values of a topic's records."""
+
+    form: AvroForm
+    topic: str
+    schema: ConnectSchema
+
+    @property
+    def subject(self) -> str:
+        """What the registry calls it. Raises ConfigError, SinkError."""
+        return self.form.registry.name(self.form.wanted(self.schema, self.topic))
+
+    def problem(self) -> TailraceError | None:
+        """Why the registry would refuse it, or Avro does not allow it."""
+        try:
+            return self.form.registry.refusal(self.form.wanted(self.schema, self.topic))
+        except TailraceError as error:
+            return error
+
+
+def schemas(
+    found: Sequence[AvroForm], tables: Iterable[TableSchema], config: Config, source: SourceBlock, renamed: Rename
+) -> Iterator[TopicSchema]:
+    """The schemas of the tables' keys and values; `renamed` are the topics' names in Kafka."""
+    naming = TopicNaming(config)
+    for table in tables:
+        made = envelope(table, naming, source)
+        for form in found:
+            schema = made.key if form.part == "key" else made.value
+            if schema is not None:
+                yield TopicSchema(form, renamed(made.topic), schema)
