@@ -290,8 +290,8 @@ def test_an_address_is_required_and_named() -> None:
 
 
 def test_keys_of_a_control_topic_are_avro_as_well(registry: Registry) -> None:
-    from tailrace.config.topics import TopicNaming
     from tailrace.capture.heartbeat import heartbeat
+    from tailrace.config.topics import TopicNaming
     from tests.unit.events.event_recordings import config
 
     naming = TopicNaming(config(**{"topic.prefix": named()}))

@@ -15,10 +15,11 @@ CONFLUENT_AVRO = "io.confluent.connect.avro.AvroConverter"
 APICURIO_AVRO = "io.apicurio.registry.utils.converter.AvroConverter"
 AVRO = (CONFLUENT_AVRO, APICURIO_AVRO)
 
-_KINDS = (JSON, *AVRO)
 # The default of Kafka Connect first.
 _STORAGE = "org.apache.kafka.connect.storage."
 _HEADERS = (f"{_STORAGE}SimpleHeaderConverter", f"{_STORAGE}StringConverter", JSON)
+STRING, BYTES = f"{_STORAGE}StringConverter", "org.apache.kafka.connect.converters.ByteArrayConverter"
+_KINDS = (JSON, *AVRO, STRING, BYTES)
 _TAKE_ONE = "take one of these"
 
 _SUBJECTS = "io.confluent.kafka.serializers.subject."

@@ -68,7 +68,7 @@ def build(definition: Definition, config: Config) -> Target:
             return ParquetSink(target.path)
         if not are_json(config):
             raise ConfigError(
-                "lines of JSON cannot hold keys or values in Avro",
+                "lines of JSON cannot hold keys or values that are not JSON",
                 where="sink.json",
                 remedy="take the sink kafka, or remove key.converter and value.converter",
             )

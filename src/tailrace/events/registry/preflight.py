@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tailrace.config import Config
+from tailrace.config.converter_options import AVRO
 from tailrace.config.topics import TopicNaming
 from tailrace.errors import TailraceError
-from tailrace.events.converter import JSON, Converter
+from tailrace.events.converter import Converter
 from tailrace.events.envelope import envelope
 from tailrace.events.registry.form import AvroForm, avro_form
 from tailrace.model.schema import ConnectSchema
@@ -20,7 +21,7 @@ Rename = Callable[[str], str]
 
 def forms(config: Config) -> list[AvroForm]:
     """The converters that need a registry. Raises ConfigError."""
-    return [avro_form(config, part) for part in ("key", "value") if Converter.of(config, part).kind != JSON]
+    return [avro_form(config, part) for part in ("key", "value") if Converter.of(config, part).kind in AVRO]
 
 
 def reached(found: Sequence[AvroForm]) -> Iterator[str]:
