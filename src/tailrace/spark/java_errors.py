@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import re
 
+try:
+    from py4j.protocol import Py4JError as JavaLostError
+except ImportError:  # the package pyspark-client is PySpark without what speaks to Java
+
+    class JavaLostError(Exception):  # type: ignore[no-redef]
+        """Java does not answer."""
+
+
 # Of an error that Spark does not translate, the first line says only through which handle it came.
 _HANDLE = "An error occurred while calling "
 _JAVA = re.compile(r"^(?:: )?((?:\w+\.)*\w*(?:Error|Exception|Warning): .*)")
