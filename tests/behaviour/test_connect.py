@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tailrace.sinks.replica.sink import read_table
+from tailrace.testing.jars import resolve_jars
 from tailrace.testing.kafka import EmbeddedKafka
 from tests.behaviour import connect_client
+from tests.behaviour.engines import DELTA, JARS
 from tests.behaviour.kafka_topics import consumed, topic
 from tests.behaviour.streams import properties
 from tests.conftest import Database
@@ -62,12 +65,19 @@ class Client:
         self._process.communicate(timeout=60)
 
 
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    with ConnectServer() as server:
-        client = Client(server.url, tmp_path_factory.mktemp("empty"))
+@contextmanager
+def connected(server: ConnectServer, empty: Path) -> Iterator[Client]:
+    """A client of a server that is started meanwhile."""
+    with server:
+        client = Client(server.url, empty)
         yield client
         client.close()
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    with connected(ConnectServer(), tmp_path_factory.mktemp("empty")) as client:
+        yield client
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,8 @@ class Case:
 
     def answer(self, sink: str, target: object, **more: Any) -> dict[str, Any]:
         """The client's answer."""
-        given = {"options": properties(self.database), "checkpoint": str(self.checkpoint)}
+        options = properties(self.database, topic__prefix=self.database.name)
+        given = {"options": options, "checkpoint": str(self.checkpoint)}
         return self.client.answer(**given, sink=sink, target=str(target), more=more)
 
     @property
@@ -124,8 +135,22 @@ def test_the_replica_follows_its_source(case: Case) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(300)
+def test_the_replica_by_spark_follows_its_source(database: Database, tmp_path: Path) -> None:
+    root, empty = tmp_path / "replica", tmp_path / "empty"
+    empty.mkdir()
+    database.execute(*CREATE)
+    with connected(ConnectServer(resolve_jars(JARS), DELTA), empty) as client:
+        case = Case(client, database, tmp_path)
+        case.run("replica", root, engine="spark")
+        database.execute(*CHANGE)
+        case.run("replica", root, engine="spark")
+    assert content(root) == AFTER
+
+
+@pytest.mark.long
 def test_kafka_gets_each_change_once(case: Case, kafka: EmbeddedKafka) -> None:
-    name = topic(kafka, name="t.public.orders")
+    name = topic(kafka, name=f"{case.database.name}.public.orders")
     case.run("kafka", kafka.bootstrap)
     case.database.execute(*CHANGE)
     case.run("kafka", kafka.bootstrap)
@@ -164,6 +189,7 @@ def test_files_have_each_change_once(case: Case, kind: str) -> None:
         assert len(lines) == 7, "a tombstone is a record, too"
 
 
+@pytest.mark.long
 def test_a_function_of_ones_own_gets_typed_tables(case: Case) -> None:
     root = case.folder / "lake"
     case.run("tables", root)
