@@ -39,7 +39,9 @@ from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.spark_fold import FOLDED, folding
 from tailrace.sinks.replica.target import Target, arrow_schema
 from tailrace.spark import failpoint
-from tailrace.spark.java_errors import JavaLostError, summary
+from tailrace.spark.java_errors import JAVA_IS_AWAY, summary
+
+_REFUSALS: tuple[type[Exception], ...] = (PySparkException, DeltaError, *JAVA_IS_AWAY)
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,7 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
 def _refusals(place: Target) -> Iterator[None]:
     try:
         yield
-    except (PySparkException, JavaLostError, DeltaError) as error:
+    except _REFUSALS as error:
         raise _failed(place, error) from error
 
 
