@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 from tailrace.connectors.locations import located
+from tailrace.connectors.signal import Signal
 from tailrace.errors import OffsetError
 from tailrace.pipeline.checkpoint import SparkAloneError, position
 from tailrace.sinks.replica.sink import read_table
+from tailrace.snapshot import channels
 from tests.behaviour.streams import properties
 from tests.conftest import Database
 from tests.servers.s3.server import SECRET, S3Server
@@ -63,28 +65,52 @@ def test_commands_read_a_checkpoint_by_the_name_that_hadoop_has(keys: S3Server) 
         position("s3a://lake/read")
 
 
+def test_signals_come_by_files_of_a_store(keys: S3Server) -> None:
+    folder = f"s3a://{keys.bucket}/signals"
+    channels.send(folder, Signal("1", "log", '{"message": "hello"}'))
+    place = channels._Folder(folder, lambda name: name.endswith(".json"))
+    ((name, text),) = place.take(())
+    assert '"hello"' in text
+    assert place.take((name,)) == []
+    assert not [key for key in keys.keys("signals/") if not key.endswith("/")], "what is done is removed"
+
+
+@pytest.mark.long
 def test_a_store_without_keys_is_said_with_what_is_missing(keys: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(SparkAloneError, match="AWS_ACCESS_KEY_ID"):
         position("s3a://lake/read")
+    place = channels._Folder("s3a://lake/signals", lambda name: True)
+    assert place.take(()) == []
+    begun = time.monotonic()
+    assert place.take(()) == []
+    assert time.monotonic() - begun < 1, "micro-batches do not wait for it each time"
 
 
 class Line:
     """A pipeline file whose checkpoint and replica are in the store, and the processes that run it."""
 
-    def __init__(self, store: S3Server, database: Database, folder: Path) -> None:
+    def __init__(self, store: S3Server, database: Database, folder: Path, sink: str = "replica") -> None:
         self.store, self.folder, self.name = store, folder, database.name
         self.log = folder / "run.log"
         content = {
             "name": "shop",
             "source": {"config": properties(database, maxBytesPerTrigger="50000")},
-            "sink": {"replica": {"path": self.replica, "storage_options": {"AWS_ALLOW_HTTP": "true"}}},
+            "sink": {sink: self.sinks[sink]},
             "checkpoint": f"s3a://{store.bucket}/{database.name}/checkpoint",
             "trigger": "200ms",
             "spark": {"spark.master": "local[2]", "spark.sql.shuffle.partitions": 2, **store.spark},
         }
         self.file = folder / "pipeline.yaml"
         self.file.write_text(json.dumps(content))
+
+    @property
+    def sinks(self) -> dict[str, dict[str, Any]]:
+        """The settings of each sink."""
+        return {
+            "replica": {"path": self.replica, "storage_options": {"AWS_ALLOW_HTTP": "true"}},
+            "json": {"path": f"s3a://{self.store.bucket}/{self.name}/files"},
+        }
 
     @property
     def replica(self) -> str:
@@ -113,6 +139,15 @@ class Line:
             return []
         found = read_table(self.replica, "public.t", self.store.storage_options).to_pylist()
         return sorted(found, key=lambda row: row["id"])
+
+    def lines(self) -> list[str]:
+        """The records of the files that Spark's file log lists."""
+        system, _ = located(f"s3a://{self.store.bucket}")
+        prefix = f"{self.name}/files/"
+        text = lambda key: system.open_input_stream(f"{self.store.bucket}/{key}").read().decode()  # noqa: E731
+        logs = [text(key) for key in self.store.keys(f"{prefix}_spark_metadata/") if not key.endswith((".tmp", "/"))]
+        files = {json.loads(line)["path"] for log in logs for line in log.splitlines()[1:]}
+        return [line for file in files for line in text(prefix + file.rpartition("/")[2]).splitlines()]
 
     def until(self, condition: Any) -> None:
         """Wait for a condition."""
@@ -158,5 +193,25 @@ def test_a_pipeline_killed_in_an_object_store_resumes(keys: S3Server, database: 
         _, told = line.tell("status", str(line.file))
         assert "running" in told
         assert SECRET not in line.log.read_text() + told
+    finally:
+        kill(process)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_files_of_a_killed_pipeline_in_an_object_store(keys: S3Server, database: Database, tmp_path: Path) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t SELECT generate_series(1, 300)")
+    line = Line(keys, database, tmp_path, "json")
+    process = line.start()
+    try:
+        line.until(lambda: len(line.lines()) == 300)
+        for first in (301, 601):
+            database.execute(f"INSERT INTO t SELECT generate_series({first}, {first + 299})")
+            line.until(lambda first=first: len(line.lines()) >= first)
+            kill(process)
+            process = line.start()
+        line.until(lambda: len(line.lines()) >= 900)
+        found = sorted(json.loads(text)["key"]["payload"]["id"] for text in line.lines())
+        assert found == list(range(1, 901))
     finally:
         kill(process)
