@@ -129,6 +129,14 @@ def test_the_replica_follows_its_source(case: Case) -> None:
     second, _ = case.run("replica", root)
     assert first == second, "the query's id is the checkpoint's"
     assert content(root) == AFTER
+
+
+@pytest.mark.long
+def test_a_repeated_micro_batch_changes_no_replica(case: Case) -> None:
+    root = case.folder / "replica"
+    case.run("replica", root)
+    case.database.execute(*CHANGE)
+    case.run("replica", root)
     case.forget_last_commit()
     case.run("replica", root)
     assert content(root) == AFTER
