@@ -114,7 +114,7 @@ def test_a_run_restarts_after_a_killed_worker_a_killed_planner_and_a_clock_set_b
 def test_a_run_restarts_if_only_spark_can_read_its_checkpoint(
     spark: SparkSession, database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As s3a:// is one: here another scheme that Arrow does not know."""
+    """As a store is one whose keys Spark alone has: here a scheme that Arrow does not know."""
     hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
     hadoop.set("fs.odd.impl", "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme")
     hadoop.set("fs.viewfs.overload.scheme.target.odd.impl", "org.apache.hadoop.fs.LocalFileSystem")

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
+from tailrace.connectors.locations import located
 from tailrace.errors import ConfigError, OffsetError
 
 
@@ -79,13 +80,16 @@ def position(checkpoint: str) -> Position:
 def file_system(checkpoint: str) -> tuple[fs.FileSystem, str]:
     """The file system of a checkpoint, a path or URL, and its path there. Raises ConfigError, SparkAloneError."""
     try:
-        system, path = fs.FileSystem.from_uri(checkpoint)
+        system, path = located(checkpoint)
+        if not isinstance(system, fs.LocalFileSystem):  # whose keys are tried by a question
+            system.get_file_info(path)
     except (pa.ArrowException, OSError) as error:
         raise SparkAloneError(
             f"this process cannot open the file system of the checkpoint: {str(error).splitlines()[0]}",
             where=checkpoint,
-            remedy="if the URL is one that Spark alone knows, such as s3a://, only `tailrace run` works with it; use a "
-            "URL that Arrow knows as well (file, s3, gs, abfss; hdfs with JAVA_HOME and CLASSPATH set)",
+            remedy="give this process the keys of the store, for S3 by AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, "
+            "AWS_REGION and AWS_ENDPOINT_URL, or a role of the machine; keys that only `spark` has let `tailrace run` "
+            "alone read it. URLs may be file, s3, s3a, gs, abfss, and hdfs with JAVA_HOME and CLASSPATH set",
         ) from error
     if isinstance(system, fs.LocalFileSystem) and (file := file_on_the_way(Path(path))) is not None:
         what = "it is a file" if file == Path(path) else f"{file} is a file"

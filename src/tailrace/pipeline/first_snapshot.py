@@ -26,6 +26,7 @@ class FirstSnapshot:
         self._admin = admin
         self._config = config
         self._checkpoint = checkpoint
+        self._is_alone = False
         self._tracker = tracker
         self._group = str(query.runId)
         self._since: float | None = None
@@ -33,9 +34,12 @@ class FirstSnapshot:
 
     def report(self) -> Report | None:
         """The snapshot that runs now, None where none does, or where only Spark can read the checkpoint."""
+        if self._is_alone:
+            return None
         try:
             now = position(self._checkpoint)
         except SparkAloneError:
+            self._is_alone = True  # to ask a store without its keys takes seconds
             return None
         done = -1 if now.committed is None else now.committed.number
         if now.planned is None or now.planned.number == done or now.planned.offset.get("phase") != "snapshot":

@@ -39,6 +39,7 @@ from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
 from tailrace.snapshot.chunk_size import fixed_size
 from tailrace.snapshot.report import Report, report
+from tailrace.spark.sessions import demand_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -306,6 +307,8 @@ class Pipeline:
         """Starts the stream. Raises ConfigError for a wrong config, TailraceError for what the first steps show."""
         definition = self.definition
         config = definition.config()
+        if self.session is not None:
+            demand_java(self.session, "a pipeline, which looks after its checkpoint and its query,")
         session = self.session or self._local_session()
         refuse_unsafe(session)
         target = self.target or build(definition, config)

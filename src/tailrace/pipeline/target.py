@@ -26,6 +26,7 @@ from tailrace.sinks.replica.others import other_tables
 from tailrace.sinks.replica.sink import ReplicaSink, TableReport
 from tailrace.sinks.replica.upkeep import Upkeep
 from tailrace.spark import failpoint
+from tailrace.spark.sessions import query_id
 from tailrace.spark.versions import demand_delta
 from tailrace.transforms import parse
 
@@ -109,13 +110,10 @@ class Replica:
         return other_tables(self.target.path, self.target.storage_options, self.target.names, query_id, known)
 
     def _write(self, frame: DataFrame, batch_id: int) -> None:
-        # The query's id is in the checkpoint: a new checkpoint starts from the beginning and is no repeat.
-        query_id = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-        assert query_id is not None  # Spark sets it for every streaming query
         target = self.target
         upkeep = Upkeep(target.retention_minutes) if target.maintenance else None
         sink = ReplicaSink(
-            *(target.path, query_id, target.engine, target.storage_options, target.on_drop, upkeep),
+            *(target.path, query_id(frame), target.engine, target.storage_options, target.on_drop, upkeep),
             on_error=target.on_error,
             layout=target.layout,
         )

@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from tailrace.config import Config
+from tailrace.connectors.locations import located
 from tailrace.connectors.signal import Signal
 from tailrace.errors import ConfigError
 from tailrace.snapshot.signals import parsed
@@ -30,6 +31,8 @@ FILE, KAFKA = "file", "kafka"
 _ENDING = ".json"
 # The most files of one poll: the offset has their names until the batch is committed.
 MOST_FILES = 100
+# How long a folder in a store is left alone that could not be read.
+_AWAY_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ def send(folder: str, signal: Signal) -> str:
     """
     name = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}"
     try:
-        system, path = _located(folder)
+        system, path = located(folder)
         system.create_dir(path, recursive=True)
         with system.open_output_stream(f"{path}/{name}.part") as stream:
             stream.write(signal.to_line().encode())
@@ -110,12 +113,12 @@ def send(folder: str, signal: Signal) -> str:
 
 def is_there(folder: str, file: str) -> bool:
     """Whether a file that `send` wrote still exists: it is removed when the batch that read it is committed."""
-    return bool(_located(folder)[0].get_file_info(file).type == fs.FileType.File)
+    return bool(located(folder)[0].get_file_info(file).type == fs.FileType.File)
 
 
 def is_pending(folder: str, signal: str) -> bool:
     """Whether a folder has a file with a signal, by its id, which no committed batch has read yet."""
-    system, path = _located(folder)
+    system, path = located(folder)
     try:
         files = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
         return any(_holds(system, file.path, signal) for file in files if file.base_name.endswith(_ENDING))
@@ -139,11 +142,16 @@ class _Folder:
         self._location = location
         self._is_one = is_one
         self._is_silent = False
+        self._place: tuple[fs.FileSystem, str] | None = None
+        self._next = 0.0
 
     def take(self, done: tuple[str, ...]) -> list[tuple[str, str]]:
         """Names and texts of the first files, by name; those that are `done` are removed."""
+        if time.monotonic() < self._next:
+            return []
         try:
-            system, root = _located(self._location)
+            # An object store is asked for the region of its bucket at each opening.
+            system, root = self._place = self._place or located(self._location)
             found = system.get_file_info(fs.FileSelector(root, allow_not_found=True))
             taken: list[tuple[str, str]] = []
             for file in sorted(found, key=lambda file: file.base_name):
@@ -157,20 +165,15 @@ class _Folder:
                 with system.open_input_stream(file.path) as stream:
                     taken.append((file.base_name, stream.read().decode("utf-8", "replace")))
         except (OSError, pa.ArrowException) as error:
-            # Logged once: signals by files do not work with a checkpoint in a file system that only Spark can access.
+            # Logged once: signals by files do not work with a checkpoint that only Spark can read.
             level = logging.DEBUG if self._is_silent else logging.ERROR
             log.log(level, "signals cannot be read from %s: %s", self._location, error)
-            self._is_silent = True
+            self._is_silent, self._place = True, None
+            # A store for which this process has no keys lets it wait for seconds, and with it the micro-batch.
+            self._next = time.monotonic() + _AWAY_SECONDS if "://" in self._location else 0.0
             return []
         self._is_silent = False
         return taken
-
-
-def _located(location: str) -> tuple[fs.FileSystem, str]:
-    if "://" in location:
-        system, path = fs.FileSystem.from_uri(location)
-        return system, path
-    return fs.LocalFileSystem(), str(Path(location).absolute())
 
 
 def _claim(file: Path) -> None:

@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+
+# What Python raises where Java does not answer.
+JAVA_IS_AWAY: tuple[type[Exception], ...] = ()
+with suppress(ImportError):  # the package pyspark-client is PySpark without what speaks to Java
+    from py4j.protocol import Py4JError
+
+    JAVA_IS_AWAY = (Py4JError,)
 
 # Of an error that Spark does not translate, the first line says only through which handle it came.
 _HANDLE = "An error occurred while calling "

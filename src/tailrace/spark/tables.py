@@ -21,13 +21,12 @@ from tailrace.events.shapes import sortable
 from tailrace.model.change import COMMIT, TRANSACTION_TYPE, ChangeBatch, from_ipc
 from tailrace.model.native import native_rows, native_schema
 from tailrace.model.table import TableId
+from tailrace.spark.sessions import few_bytes
 from tailrace.spark.shapes import ARROW_SCHEMA
 
 _STAMP = pa.timestamp("us", "UTC")
 _LAYOUTS = pa.schema([("layout", pa.string()), ("place", pa.int64()), ("sequence", pa.int64())])
 _LAYOUTS_DDL = "layout string, place bigint, sequence bigint"
-# A blob is megabytes: this keeps what Spark hands to a Python worker at once in bounds.
-_BATCH_SETTING, _BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch", str(64 << 20)
 
 Decoder = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -60,24 +59,22 @@ def tables(frame: DataFrame) -> Iterator[TableChanges]:
             where="tailrace.tables",
             remedy="read the stream with the option shape=arrow, and pass the frame as foreachBatch gets it",
         )
-    session, was_cached = frame.sparkSession, frame.is_cached
-    usual = session.conf.get(_BATCH_SETTING)
-    session.conf.set(_BATCH_SETTING, _BATCH_BYTES)
-    # Each action would read the log again.
-    kept = frame if was_cached else frame.persist()
-    try:
-        placed = kept.withColumn("place", spark_partition_id().cast("bigint"))
-        for layout, first, last in _runs(placed):
-            node = json.loads(layout)
-            schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(node["schema"])))
-            id_ = TableId.from_json(node["id"])
-            inside = struct("place", "sequence").between(_at(first), _at(last))
-            blobs = placed.where((col("table") == id_.unique) & inside).select("bytes")
-            yield TableChanges(id_, tuple(node["key"]), blobs.mapInArrow(_decode, from_arrow_schema(schema)))
-    finally:
-        if not was_cached:
-            kept.unpersist()
-        session.conf.set(_BATCH_SETTING, str(usual))
+    was_cached = frame.is_cached
+    with few_bytes(frame.sparkSession):
+        # Each action would read the log again.
+        kept = frame if was_cached else frame.persist()
+        try:
+            placed = kept.withColumn("place", spark_partition_id().cast("bigint"))
+            for layout, first, last in _runs(placed):
+                node = json.loads(layout)
+                schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(node["schema"])))
+                id_ = TableId.from_json(node["id"])
+                inside = struct("place", "sequence").between(_at(first), _at(last))
+                blobs = placed.where((col("table") == id_.unique) & inside).select("bytes")
+                yield TableChanges(id_, tuple(node["key"]), blobs.mapInArrow(_decode, from_arrow_schema(schema)))
+        finally:
+            if not was_cached:
+                kept.unpersist()
 
 
 def variants(frame: DataFrame) -> DataFrame:

@@ -26,6 +26,7 @@ from tailrace.sinks.kafka.creation import Creation
 from tailrace.sinks.kafka.delivery import AtLeastOnce
 from tailrace.sinks.kafka.transactions import ExactlyOnce, Ticket
 from tailrace.spark.garbage import freeze_imports
+from tailrace.spark.sessions import few_rows, has_java, query_id
 from tailrace.transforms import Step
 from tailrace.transforms.encoder import Encoder
 
@@ -33,13 +34,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-# Blobs are megabytes each: a task should not be handed thousands of them at once.
-_BATCH_SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
-_ROWS_A_BATCH = "16"
 # What a task says for each row: how many records it sent, and what Claim.done takes.
 _SENT = "struct<records: bigint, task: int, token: string, end: bigint>"
 _SENT_TYPE = pa.struct([("records", pa.int64()), ("task", pa.int32()), ("token", pa.string()), ("end", pa.int64())])
 _MOST_TASKS = 64
+# Spark Connect says neither how many splits a frame has nor how many tasks run at once.
+_TASKS_WITHOUT_JAVA = 8
 _OWN_WORKERS = "TAILRACE_SINK"
 
 Rows = tuple[pa.Array, pa.Array]
@@ -51,7 +51,8 @@ class KafkaSink:
 
     `properties` are librdkafka's, `bootstrap.servers` among them, and win over the defaults. One task sends the rows of
     a split in their order, so records of one key keep theirs. `written` counts the records sent by batch. The
-    transactional ids begin with `id_prefix`; `state_topic` holds what is committed.
+    transactional ids begin with `id_prefix`; `state_topic` holds what is committed. `query_id` names the checkpoint
+    where Spark cannot: in a session of Spark Connect that has several queries.
     """
 
     properties: Properties = field(repr=False)
@@ -61,6 +62,7 @@ class KafkaSink:
     delivery: Literal["exactly-once", "at-least-once"] = "exactly-once"
     id_prefix: str = "tailrace-"
     state_topic: str = "tailrace-state"
+    query_id: str | None = None
     run_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     written: Counts = field(default_factory=Counts)
     shape = "arrow"
@@ -73,18 +75,17 @@ class KafkaSink:
     def write(self, frame: DataFrame, batch_id: int) -> None:
         """Sends a micro-batch, the frame as `foreachBatch` has it. Raises SinkError."""
         settings = Settings(self.properties, self.id_prefix, self.state_topic)
-        context = frame.sparkSession.sparkContext
-        # The query's id lives in the checkpoint: it outlives restarts, and no other checkpoint has it.
-        query = context.getLocalProperty("sql.streaming.queryId")
-        assert query is not None  # Spark sets it for every streaming query
-        splits = frame.rdd.getNumPartitions()
-        # Tasks that run side by side get another pool: in this one is one worker, whose producer stays.
-        pool = f"{query} {'one' if splits < 2 else 'many'}"
+        query = query_id(frame, self.query_id)
+        # Each task needs a transactional id, and the next run cuts all of them off: no more than run at once.
+        tasks, pool = _TASKS_WITHOUT_JAVA, None
+        if has_java(frame.sparkSession):
+            splits = frame.rdd.getNumPartitions()
+            tasks = max(1, min(splits, frame.sparkSession.sparkContext.defaultParallelism, _MOST_TASKS))
+            # Tasks that run side by side get another pool: in this one is one worker, whose producer stays.
+            pool = f"{query} {'one' if splits < 2 else 'many'}"
         if self.delivery == "at-least-once":
             self.written[batch_id] = sum(records for records, *_ in self._send(frame, settings, None, pool))
             return
-        # Each task needs a transactional id, and the next run cuts all of them off: no more than run at once.
-        tasks = max(1, min(splits, context.defaultParallelism, _MOST_TASKS))
         # After a failure an old task may still run, also of this run: then the ids are claimed again.
         claim = self._claims.pop(query, None) or Claim(settings, query, tasks)
         sent = self._send(frame.coalesce(tasks), settings, claim.ticket(batch_id, tasks), pool)
@@ -93,30 +94,31 @@ class KafkaSink:
         self.written[batch_id] = sum(records for records, *_ in sent)
 
     def _send(
-        self, frame: DataFrame, settings: Settings, ticket: Ticket | None, pool: str
+        self, frame: DataFrame, settings: Settings, ticket: Ticket | None, pool: str | None
     ) -> list[tuple[int, int, str, int]]:
         """Runs the tasks; what each says of each row."""
         from tailrace.spark.arrow_tasks import applied
 
         send = _task(settings, ticket, self.config, self.source, tuple(self.steps), self.run_id)
         session = frame.sparkSession
-        usual = session.conf.get(_BATCH_SETTING)
-        session.conf.set(_BATCH_SETTING, _ROWS_A_BATCH)
-        try:
+        with few_rows(session):
             with _own_workers(session, pool):
                 sent = applied(frame, send, ("split", "bytes"), _SENT)
             return [tuple(row[0]) for row in sent.collect()]
-        finally:
-            session.conf.set(_BATCH_SETTING, str(usual))
 
 
 @contextmanager
-def _own_workers(session: SparkSession, pool: str) -> Iterator[None]:
+def _own_workers(session: SparkSession, pool: str | None) -> Iterator[None]:
     """A pool of Python workers of that name for the functions made meanwhile: Spark has one for each environment.
+
+    None: the session cannot have one, without Java.
 
     Spark hands idle workers out in turn. If the pool held others, which the source's readers or a snapshot's tasks
     leave behind, each batch would go to another process, and start another producer.
     """
+    if pool is None:
+        yield
+        return
     environment = session.sparkContext.environment
     environment[_OWN_WORKERS] = pool
     try:

@@ -25,6 +25,7 @@ from tailrace.sinks.replica.target import read_table, row_count
 from tailrace.sinks.replica.upkeep import Upkeep
 from tailrace.spark import failpoint
 from tailrace.spark.garbage import freeze_imports
+from tailrace.spark.sessions import few_rows, query_id
 
 log = logging.getLogger(__name__)
 Task = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -34,9 +35,6 @@ __all__ = ["ReplicaSink", "TableReport", "read_table", "row_count"]
 # What was done to a part's table; or where its task stopped for a rename, as JSON; or how its maintenance failed.
 _RESULT = "table string, report string, stop string, failure string"
 _RESULT_SCHEMA = pa.schema([(name, pa.string()) for name in ("table", "report", "stop", "failure")])
-# A blob is megabytes, and a batch of Arrow bytes ends at 2 GiB.
-_BATCH_SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
-_ROWS_A_BATCH = "16"
 
 
 @dataclass(frozen=True)
@@ -53,15 +51,16 @@ class ReplicaSink:
     """Keeps the Delta tables `<root>/<schema>.<table>` equal to their sources, whatever is replayed.
 
     `query_id` names the pipeline in the tables' commits: one batch of one query is written once, so it must outlive
-    restarts and be no other query's. The engine `deltalake` merges in the executors' tasks; `spark` runs MERGE, for
-    tables that outgrow one task, and needs Delta for Spark in the session. `on_drop`: a table that was dropped at its
-    source loses its rows, or keeps them. `upkeep`: how small files are joined, and replaced versions of a table
-    removed; None: neither is done. `on_error`: a table whose rows cannot be written as they are fails the micro-batch
-    (`stop`), or is set `aside`, see aside.py. `layout`: names, and columns about the last change.
+    restarts and be no other query's; None: the id of the query that calls `write`. The engine `deltalake` merges in the
+    executors' tasks; `spark` runs MERGE, for tables that outgrow one task, and needs Delta for Spark in the session.
+    `on_drop`: a table that was dropped at its source loses its rows, or keeps them. `upkeep`: how small files are
+    joined, and replaced versions of a table removed; None: neither is done. `on_error`: a table whose rows cannot be
+    written as they are fails the micro-batch (`stop`), or is set `aside`, see aside.py. `layout`: names, and columns
+    about the last change.
     """
 
     root: str
-    query_id: str
+    query_id: str | None = None
     engine: Literal["deltalake", "spark"] = "deltalake"
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     on_drop: Literal["clear", "keep"] = "clear"
@@ -83,7 +82,7 @@ class ReplicaSink:
         batch = MicroBatch(
             *(
                 self.root,
-                self.query_id,
+                query_id(frame, self.query_id),
                 batch_id,
                 options,
                 self.on_drop == "keep",
@@ -98,15 +97,10 @@ class ReplicaSink:
             gone=stored.gone,
             put_aside=stored.put_aside,
         )
-        session = frame.sparkSession
-        usual = session.conf.get(_BATCH_SETTING)
-        session.conf.set(_BATCH_SETTING, _ROWS_A_BATCH)
-        try:
+        with few_rows(frame.sparkSession):
             if self.engine == "spark":
                 return summed(_by_spark(_by_table(frame), batch))
             return summed(_merge(_by_table(frame), batch))
-        finally:
-            session.conf.set(_BATCH_SETTING, str(usual))
 
 
 def _by_table(frame: DataFrame) -> DataFrame:

@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
-from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -40,7 +39,9 @@ from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.spark_fold import FOLDED, folding
 from tailrace.sinks.replica.target import Target, arrow_schema
 from tailrace.spark import failpoint
-from tailrace.spark.java_errors import summary
+from tailrace.spark.java_errors import JAVA_IS_AWAY, summary
+
+_REFUSALS: tuple[type[Exception], ...] = (PySparkException, DeltaError, *JAVA_IS_AWAY)
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
 def _refusals(place: Target) -> Iterator[None]:
     try:
         yield
-    except (PySparkException, Py4JError, DeltaError) as error:
+    except _REFUSALS as error:
         raise _failed(place, error) from error
 
 
