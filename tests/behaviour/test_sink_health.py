@@ -14,8 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tailrace.cli.run import waiting
-from tailrace.cli.status import Status, look
 from tailrace.connectors.finding import SINK, Finding
+from tailrace.operate.status import Status, look
 from tailrace.pipeline import sink_health
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.runner import Pipeline, Run
