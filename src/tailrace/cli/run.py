@@ -6,8 +6,9 @@ import logging
 import re
 import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,9 +23,10 @@ from tailrace.pipeline.activity import ASKS, RESTARTS, WRITES
 from tailrace.pipeline.log import LogFile, Warned
 
 if TYPE_CHECKING:
+    from tailrace.operate.watch import RunWatch
     from tailrace.pipeline.definition import Definition
     from tailrace.pipeline.progress import Progress
-    from tailrace.pipeline.runner import Run
+    from tailrace.pipeline.runner import Pipeline, Run
 
 QUIET_SECONDS, WAITING_SECONDS, REMINDER_SECONDS = 10.0, 60.0, 600.0
 _LOOK_SECONDS = 0.5
@@ -40,10 +42,13 @@ def command(
         bool, typer.Option("--once", help="Stop when everything that exists at the start has been read.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print progress as JSON lines.")] = False,
+    http: Annotated[
+        str | None,
+        typer.Option("--http", metavar="[HOST:]PORT", help="Serve metrics, health checks and the console there."),
+    ] = None,
 ) -> None:
     """Run a pipeline. Ctrl-C stops it; the next start resumes from the checkpoint."""
     from tailrace.pipeline.definition import load
-    from tailrace.pipeline.preflight import before_start
     from tailrace.pipeline.runner import Pipeline
 
     stamp_lines()
@@ -51,6 +56,15 @@ def command(
     if once:
         definition = definition.model_copy(update={"trigger": "availableNow"})
     runner = Pipeline(definition)
+    with watched(definition, http) as watch:
+        run(runner, json, watch)
+
+
+def run(runner: Pipeline, json: bool, watch: RunWatch | None) -> None:
+    """Runs a pipeline until it ends or is stopped. Raises what ends it, and typer.Exit after a signal."""
+    from tailrace.pipeline.preflight import before_start
+
+    definition = runner.definition
     with notes.status("Checking database and sink"):
         found = before_start(definition)
     for finding in found:
@@ -65,7 +79,7 @@ def command(
             asked.listen()
             known = tuple(map(str, definition.config().warnings))
             printer = ProgressPrinter(json, lambda: checkpoint_position(definition))
-            follow(running, asked, WarningPrinter(LogFile(runner.log), known), printer)
+            follow(running, asked, WarningPrinter(LogFile(runner.log), known), printer, watch)
         except TailraceError as error:
             # Java and the workers may have got the signal as well, and have ended before this process.
             if not asked.soon():
@@ -81,15 +95,45 @@ def command(
         raise SinkError("all that there was has been read, but\n  " + "\n  ".join(lacking))
 
 
-def follow(running: Run, asked: StopRequest, warnings_printer: WarningPrinter, printer: ProgressPrinter) -> None:
-    """Prints progress and warnings until the pipeline ends or a signal requests a stop."""
+def follow(
+    running: Run,
+    asked: StopRequest,
+    warnings_printer: WarningPrinter,
+    printer: ProgressPrinter,
+    watch: RunWatch | None = None,
+) -> None:
+    """Prints progress and warnings until the pipeline ends or a signal requests a stop; `watch` is told the former."""
     try:
         while not asked and not running.await_(_LOOK_SECONDS):
-            printer.show(running.progress())
+            progress = running.progress()
+            printer.show(progress)
+            if watch is not None:
+                watch.said(progress)
             warnings_printer.show()
         printer.show(running.progress(), last=True)
     finally:
         warnings_printer.show()
+
+
+@contextmanager
+def watched(definition: Definition, http: str | None) -> Iterator[RunWatch | None]:
+    """Serves the figures of a pipeline where `--http`, or else its file, says so; None where neither does."""
+    from tailrace.operate.serving import Single, address, serving
+
+    place = address(http) if http is not None else definition.http
+    if place is None:
+        yield None
+        return
+    from tailrace.operate.watch import RunWatch
+
+    watch = RunWatch(definition)
+    watch.starting()
+    try:
+        with serving(Single(watch), place) as url:
+            notes.print(f"Metrics, health and console: {url}")
+            yield watch
+    finally:
+        watch.close()
 
 
 def stop(running: Run | None) -> None:
@@ -159,7 +203,9 @@ class ProgressPrinter:
         reads = progress.snapshot is not None and is_due and now >= self._begun + QUIET_SECONDS
         if self._as_json:
             if is_new or (reads and progress.batch is None):
-                print_json({"time": clock(), **asdict(progress), "events_per_second": self._speed(progress, now)})
+                shown = asdict(replace(progress, rows={}))
+                del shown["rows"]
+                print_json({"time": clock(), **shown, "events_per_second": self._speed(progress, now)})
         elif (is_new and (last or (progress.events != self._events and is_due))) or reads:
             notes.print(line(progress, self._speed(progress, now)))
         elif now >= self._waiting and not last:

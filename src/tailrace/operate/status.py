@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailrace.connectors.finding import SINK, Finding
-from tailrace.errors import SourceError
+from tailrace.errors import SourceError, TailraceError
 from tailrace.operate.condition import Condition, Facts, condition
 from tailrace.pipeline.activity import RESTARTS, WRITES
 
@@ -129,11 +129,13 @@ class Status:
 class SourceLook:
     """What checkpoint and server say of a pipeline at one moment; `server` is None if it cannot be queried.
 
-    `here` is the committed offset's position in the log, `reading` a first snapshot that is not done.
+    `here` is the committed offset's position in the log, `planned` that of the newest one, which may not be written
+    yet; `reading` is a first snapshot that is not done.
     """
 
     position: Position
     here: LogPosition | None
+    planned: LogPosition | None
     server: SourceState | None
     reading: Report | None
     problems: tuple[Finding, ...]
@@ -148,36 +150,41 @@ def look(definition: Definition) -> Status:
     source = source_look(definition)
     run = run_state(definition.checkpoint)
     away = sink_problem(definition)
-    status = status_of(definition, source, run, time.time(), run.caught_up)
+    status = status_of(definition.name, definition.config(), source, run, time.time(), run.caught_up)
     problems = status.problems if away is None else (*status.problems, away)
     status = replace(status, problems=problems, set_aside=set_aside(definition), replica=replica_tables(definition))
     status.tables.update(replica_rows(definition))
     return status
 
 
-def source_look(definition: Definition) -> SourceLook:
-    """Looks at checkpoint and server; a server that does not answer is a problem, and no error."""
+def source_look(definition: Definition, known: Position | None = None) -> SourceLook:
+    """Looks at checkpoint (unless its position is `known`) and server; one that does not answer is a problem, no error.
+
+    Raises ConfigError, OffsetError, SparkAloneError.
+    """
     from tailrace.pipeline.first_snapshot import estimate
     from tailrace.pipeline.query_id import position_of
 
     config = definition.config()
-    found = position_of(definition)
+    found = known or position_of(definition)
     admin = definition.package().admin(captured_by(config, found))
-    here = None if found.committed is None else admin.position(found.committed.offset)
+    here, planned = (None if each is None else admin.position(each) for each in found.offsets)
     try:
         server = admin.state(found.pipeline)
         reading = first(found, server, lambda: estimate(admin, config), time.time())
-        return SourceLook(found, here, server, reading, asked(admin, found))
+        return SourceLook(found, here, planned, server, reading, asked(admin, found))
     except SourceError as error:
-        return SourceLook(found, here, None, None, (unasked(error),))
+        return SourceLook(found, here, planned, None, None, (unasked(error),))
 
 
-def status_of(definition: Definition, source: SourceLook, run: RunState, now: float, caught_up: float | None) -> Status:
+def status_of(
+    name: str, config: Config, source: SourceLook, run: RunState, now: float, caught_up: float | None
+) -> Status:
     """The status without what the sink says."""
     from tailrace.snapshot.chunk_size import fixed_size
 
-    size = fixed_size(definition.config())
-    status = assess(definition.name, source.position, source.server, source.here, now, size, caught_up)
+    size = fixed_size(config)
+    status = assess(name, source.position, source.server, source.here, now, size, caught_up)
     return replace(status, snapshot=status.snapshot or source.reading, problems=source.problems, run=run)
 
 
@@ -188,7 +195,7 @@ def asked(admin: Admin, position: Position) -> tuple[Finding, ...]:
     return problems if resumable is None else (*problems, resumable)
 
 
-def unasked(error: SourceError) -> Finding:
+def unasked(error: TailraceError) -> Finding:
     """The problem of a server that cannot be queried."""
     what = error.what if error.where is None else f"{error.where}: {error.what}"
     return Finding("connection", False, what, error.remedy)

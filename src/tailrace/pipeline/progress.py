@@ -21,7 +21,8 @@ class Progress:
     is what the query does, for so many seconds (in how many it restarts). `set_aside` says which tables of a replica
     are set aside, and why; `incomplete` which may differ from the source, and what they take; `sink_problem` why the
     sink cannot be reached now. `batches` sums up the micro-batches of this run, `restarts` counts how often its query
-    was started again, `rows` the rows that it put and deleted in each table of a replica.
+    was started again, `rows` the rows that it put and deleted in each table of a replica. `caught_up` is when the log
+    last ended where a micro-batch ends, in seconds since 1970.
     """
 
     batch: int | None
@@ -39,6 +40,7 @@ class Progress:
     batches: Batches = field(default_factory=Batches)
     restarts: int = 0
     rows: Mapping[str, int] = field(default_factory=dict)
+    caught_up: float | None = None
 
 
 def offset_of(progress: dict[str, Any], name: str) -> dict[str, Any]:

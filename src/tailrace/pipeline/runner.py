@@ -270,7 +270,8 @@ class Run:
             sink_problem=self._sink.problem,
             batches=self._batches.so_far,
             restarts=self._started_again,
-            rows=dict(self._target.rows) if isinstance(self._target, Replica) else {},
+            rows=self._target.rows if isinstance(self._target, Replica) else {},
+            caught_up=caught_up(last) if last else None,
         )
 
     @property

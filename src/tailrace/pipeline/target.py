@@ -120,7 +120,7 @@ class Replica:
         failpoint.reach("after-write")
         changed = {table: report.upserted + report.deleted for table, report in reports.items()}
         self.written[batch_id] = sum(changed.values())
-        self.rows += Counter(changed)  # another object, as others read the one before
+        self.rows = self.rows + Counter(changed)  # another object, as others read the one before
 
     def _tell(self, reports: Iterable[TableReport]) -> None:
         for report in reports:

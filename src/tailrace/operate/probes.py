@@ -1,0 +1,77 @@
+"""Answers `/metrics`, `/health`, `/ready` and `/status` for the pipelines of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tailrace.errors import ConfigError
+from tailrace.operate.health import Health, health
+from tailrace.operate.server import Request, Response
+from tailrace.operate.watch import Figures
+
+AllFigures = Callable[[], Sequence[Figures]]
+
+
+def demand_metrics() -> None:
+    """Raises ConfigError without the package that writes metrics."""
+    try:
+        import prometheus_client  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            "the package prometheus-client is not installed", where="http", remedy="pip install '.[operate]' in a clone"
+        ) from error
+
+
+def answer(request: Request, all_figures: AllFigures) -> Response | None:
+    """The answer, None for another path."""
+    if request.method not in ("GET", "HEAD"):
+        return None
+    if request.path == "/metrics":
+        from tailrace.operate.metrics import CONTENT_TYPE, exposition
+
+        return Response(exposition(all_figures()), type=CONTENT_TYPE)
+    if request.path in ("/health", "/ready"):
+        return _probe(request, [health(figures.status) for figures in all_figures()])
+    if request.path == "/status":
+        return Response([shown(figures) for figures in all_figures()])
+    return None
+
+
+def _probe(request: Request, found: Sequence[Health]) -> Response:
+    """200 if all pipelines are alive, or ready; else 503. A process without pipelines is alive, and not ready."""
+    if request.path == "/health":
+        is_well = all(each.condition.is_alive for each in found)
+    else:
+        is_well = bool(found) and all(each.condition.is_ready for each in found)
+    body: dict[str, Any] = {"status": "UP" if is_well else "DOWN"}
+    if request.is_trusted:
+        body["pipelines"] = [said(each) for each in found]
+    return Response(body, 200 if is_well else 503)
+
+
+def said(found: Health) -> dict[str, str]:
+    """The health of a pipeline as JSON."""
+    return {"name": found.name, "condition": found.condition.value, "what": found.what, "todo": found.todo}
+
+
+def shown(figures: Figures) -> dict[str, Any]:
+    """All figures of a pipeline as JSON, for the console and for scripts."""
+    found = figures.status.to_json()
+    progress = figures.progress
+    return {
+        **found,
+        **said(health(figures.status)),
+        "events": figures.totals.events,
+        "batches": figures.totals.batches,
+        "restarts": figures.totals.restarts,
+        "starts": figures.starts,
+        "rows": dict(figures.totals.rows),
+        "read_bytes": figures.read_bytes,
+        "read_seconds": figures.read_seconds,
+        "at": figures.at,
+        "stages": {} if progress is None else dict(progress.batches.last),
+        "snapshot_text": None if figures.status.snapshot is None else str(figures.status.snapshot),
+        "details": [asdict(each) for each in figures.status.details],
+    }

@@ -1,0 +1,46 @@
+"""Serves the pipelines of this process by HTTP: which path is answered by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tailrace.errors import ConfigError
+from tailrace.operate import probes
+from tailrace.operate.pipelines import Pipelines
+from tailrace.operate.pipelines import Single as Single
+from tailrace.operate.server import DEFAULT_HOST, Answer, Refusal, Request, Response, Server
+from tailrace.pipeline.definition import Http
+
+
+def address(text: str) -> Http:
+    """The place that `--http` names, `PORT` or `HOST:PORT`. Raises ConfigError."""
+    host, _, port = text.rpartition(":")
+    if not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
+        raise ConfigError(
+            f"{text} is no port", where="--http", remedy="write a port, or a host and a port: 9404, ::1:9404"
+        )
+    return Http(port=int(port), host=host.strip("[]") or DEFAULT_HOST)
+
+
+@contextmanager
+def serving(pipelines: Pipelines, place: Http) -> Iterator[str]:
+    """Serves the pipelines meanwhile, at the address that it gives. Raises ConfigError."""
+    probes.demand_metrics()
+    server = Server(answers(pipelines), place.port, place.host)
+    try:
+        yield server.url
+    finally:
+        server.close()
+
+
+def answers(pipelines: Pipelines) -> Answer:
+    """What answers a request."""
+
+    def answer(request: Request) -> Response:
+        response = probes.answer(request, pipelines.figures)
+        if response is None:
+            raise Refusal(404, f"there is nothing at {request.path}")
+        return response
+
+    return answer
