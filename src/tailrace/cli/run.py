@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,7 @@ import typer
 from rich.markup import escape
 
 from tailrace.cli.stop import StopRequest, stop_on_signals
-from tailrace.cli.terminal import clock, notes, print_json, stamp_lines
+from tailrace.cli.terminal import clock, notes, print_json, set_about, stamp_lines
 from tailrace.errors import SinkError, TailraceError
 from tailrace.model.quantity import size
 from tailrace.pipeline.activity import ASKS, RESTARTS, WRITES
@@ -36,8 +37,15 @@ _LONG_SECONDS = 15.0
 log = logging.getLogger(__name__)
 
 
+class LogFormat(Enum):
+    """How the lines on stderr look."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 def command(
-    pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML).")],
+    pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML), or a folder with such files.")],
     once: Annotated[
         bool, typer.Option("--once", help="Stop when everything that exists at the start has been read.")
     ] = False,
@@ -46,18 +54,26 @@ def command(
         str | None,
         typer.Option("--http", metavar="[HOST:]PORT", help="Serve metrics, health checks and the console there."),
     ] = None,
+    log_format: Annotated[LogFormat, typer.Option("--log-format", help="How the lines on stderr look.")] = (
+        LogFormat.TEXT
+    ),
 ) -> None:
-    """Run a pipeline. Ctrl-C stops it; the next start resumes from the checkpoint."""
+    """Run a pipeline, or all of a folder. Ctrl-C stops it; the next start resumes from the checkpoint."""
     from tailrace.pipeline.definition import load
     from tailrace.pipeline.runner import Pipeline
 
-    stamp_lines()
+    stamp_lines(as_json=log_format is LogFormat.JSON)
+    if pipeline.is_dir():
+        from tailrace.cli.run_folder import run_folder
+
+        return run_folder(pipeline, http, once=once, json=json)
     definition = load(pipeline)
+    if notes.is_json:
+        set_about(pipeline=definition.name)
     if once:
         definition = definition.model_copy(update={"trigger": "availableNow"})
-    runner = Pipeline(definition)
     with watched(definition, http) as watch:
-        run(runner, json, watch)
+        run(Pipeline(definition), json, watch)
 
 
 def run(runner: Pipeline, json: bool, watch: RunWatch | None) -> None:
@@ -183,11 +199,12 @@ class ProgressPrinter:
 
     A first snapshot, which is one long batch, is shown every few seconds. While nothing happens, a line says what the
     pipeline waits for, and before the first batch the `position` of the checkpoint. Incomplete tables and warnings are
-    shown when they change, and again every ten minutes.
+    shown when they change, and again every ten minutes. `pipeline` is named in the JSON of one of several.
     """
 
-    def __init__(self, as_json: bool, position: Callable[[], str] = str) -> None:
+    def __init__(self, as_json: bool, position: Callable[[], str] = str, pipeline: str | None = None) -> None:
         self._as_json, self._position = as_json, position
+        self._about = {} if pipeline is None else {"pipeline": pipeline}
         self._batch: int | None = None
         self._events = 0
         self._begun = self._since = time.monotonic()
@@ -205,16 +222,18 @@ class ProgressPrinter:
             if is_new or (reads and progress.batch is None):
                 shown = asdict(replace(progress, rows={}))
                 del shown["rows"]
-                print_json({"time": clock(), **shown, "events_per_second": self._speed(progress, now)})
+                speed = {"events_per_second": self._speed(progress, now)}
+                print_json({"time": clock(), **self._about, **shown, **speed})
         elif (is_new and (last or (progress.events != self._events and is_due))) or reads:
-            notes.print(line(progress, self._speed(progress, now)))
+            notes.print(line(progress, self._speed(progress, now)), fields=_fields(progress))
         elif now >= self._waiting and not last:
             notes.print(escape(waiting(progress, self._position)))
             self._waiting = now + WAITING_SECONDS
         sink = () if progress.sink_problem is None else (progress.sink_problem,)
-        self._warn((*warnings(progress.offset), *progress.set_aside, *progress.incomplete, *sink), now)
+        tables = (*progress.set_aside, *progress.incomplete)
+        self._warn((*warnings(progress.offset), *tables, *sink), now, {*tables})
 
-    def _warn(self, found: tuple[str, ...], now: float) -> None:
+    def _warn(self, found: tuple[str, ...], now: float, tables: set[str]) -> None:
         for warning in self._warned:
             if warning not in found:
                 notes.print(f"[green]Over[/] {escape(warning)}")
@@ -223,7 +242,9 @@ class ProgressPrinter:
             self._reminder = now + REMINDER_SECONDS
         for warning in found:
             if is_due or warning not in self._warned:
-                notes.print(f"[yellow]Warning[/] {escape(warning)}")
+                # The line of a table begins with its name.
+                table = warning.partition(" is ")[0] if warning in tables else None
+                notes.print(f"[yellow]Warning[/] {escape(warning)}", fields={"table": table})
         self._warned = found
 
     def _speed(self, progress: Progress, now: float) -> float:
@@ -240,6 +261,11 @@ def warnings(offset: dict[str, Any]) -> tuple[str, ...]:
 
     state = Snapshots.from_json(offset.get("snapshots"))
     return (*map(str, state.incomplete), *state.warnings)
+
+
+def _fields(progress: Progress) -> dict[str, Any]:
+    """What a line of progress has in JSON besides its text."""
+    return {"position": progress.position, "batch": progress.batch, "events": progress.events}
 
 
 def line(progress: Progress, events_per_second: float) -> str:

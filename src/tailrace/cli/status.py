@@ -11,6 +11,7 @@ from rich.table import Table
 
 from tailrace.cli.terminal import notes, print_json, results
 from tailrace.model.quantity import counted, size
+from tailrace.operate.health import health
 from tailrace.operate.status import Status, look
 
 
@@ -35,6 +36,10 @@ def table(status: Status) -> Table:
     """The status for people."""
     grid = Table.grid(padding=(0, 2))
     grid.add_row("[bold]pipeline[/]", escape(status.name))
+    if status.run is not None:
+        found = health(status)
+        colour = "red" if found.condition.is_lost else "green" if found.condition.is_ready else "yellow"
+        grid.add_row("health", f"[{colour}]{found.condition.value}[/]")
     if status.run is not None:
         shown = escape(str(status.run))
         grid.add_row("run", f"[red]{shown}[/]" if status.run.is_dead else shown)

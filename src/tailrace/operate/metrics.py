@@ -148,8 +148,8 @@ FAMILIES = (
 
 
 class _Metrics(Collector):
-    def __init__(self, all_figures: Sequence[Figures]) -> None:
-        self._figures = all_figures
+    def __init__(self, all_figures: Sequence[Figures], broken: Iterable[str]) -> None:
+        self._figures, self._broken = all_figures, broken
 
     def collect(self) -> Iterator[Metric]:
         release = GaugeMetricFamily("tailrace_info", "The release.", labels=("version",))
@@ -161,6 +161,12 @@ class _Metrics(Collector):
         for kind, resident in memory().items():
             used.add_metric((kind,), resident)
         yield used
+        wrong = GaugeMetricFamily(
+            "tailrace_broken_files", "Files without a pipeline that can be run.", labels=("file",)
+        )
+        for file in self._broken:
+            wrong.add_metric((file,), 1)
+        yield wrong
         yield from self._as_debezium()
 
     def _as_debezium(self) -> Iterator[Metric]:
@@ -174,8 +180,8 @@ class _Metrics(Collector):
         yield from found.values()
 
 
-def exposition(all_figures: Sequence[Figures]) -> bytes:
-    """The metrics of all pipelines of this process."""
+def exposition(all_figures: Sequence[Figures], broken: Iterable[str] = ()) -> bytes:
+    """The metrics of all pipelines of this process; `broken` are the names of files that hold none."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Metrics(all_figures))
+    registry.register(_Metrics(all_figures, broken))
     return generate_latest(registry)

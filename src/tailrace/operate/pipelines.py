@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from tailrace.errors import TailraceError
 from tailrace.operate.server import Refusal
 from tailrace.operate.watch import Figures, RunWatch
 
@@ -14,6 +15,10 @@ class Pipelines(Protocol):
 
     def figures(self) -> Sequence[Figures]:
         """The figures of each, by name."""
+
+    def broken(self) -> Mapping[str, TailraceError]:
+        """Files that hold no pipeline that can be run, by their names, with what is wrong."""
+        return {}
 
     def pause(self, name: str) -> None:
         """Stop a pipeline until it is resumed, or this process ends."""

@@ -1,17 +1,19 @@
-"""Answers `/metrics`, `/health`, `/ready` and `/status` for the pipelines of this process."""
+"""Answers `/metrics`, `/health`, `/ready`, `/status` and `/log`, and has tables tried again that are set aside."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tailrace.errors import ConfigError
+from tailrace.errors import ConfigError, TailraceError
+from tailrace.operate import recent
+from tailrace.operate.condition import Condition
 from tailrace.operate.health import Health, health
-from tailrace.operate.server import Request, Response
+from tailrace.operate.pipelines import Pipelines
+from tailrace.operate.server import Refusal, Request, Response
 from tailrace.operate.watch import Figures
-
-AllFigures = Callable[[], Sequence[Figures]]
+from tailrace.pipeline.aside import retry
 
 
 def demand_metrics() -> None:
@@ -24,19 +26,40 @@ def demand_metrics() -> None:
         ) from error
 
 
-def answer(request: Request, all_figures: AllFigures) -> Response | None:
-    """The answer, None for another path."""
+def answer(request: Request, pipelines: Pipelines) -> Response | None:
+    """The answer, None for another path. Raises Refusal."""
+    parts = request.path.split("/")
+    if request.method == "POST" and len(parts) == 4 and (parts[1], parts[3]) == ("pipelines", "retry"):
+        return _retried(pipelines, parts[2])
     if request.method not in ("GET", "HEAD"):
         return None
     if request.path == "/metrics":
         from tailrace.operate.metrics import CONTENT_TYPE, exposition
 
-        return Response(exposition(all_figures()), type=CONTENT_TYPE)
+        return Response(exposition(pipelines.figures(), pipelines.broken()), type=CONTENT_TYPE)
     if request.path in ("/health", "/ready"):
-        return _probe(request, [health(figures.status) for figures in all_figures()])
+        wrong = [
+            Health(file, Condition.FAILED, str(error).partition("\n  Remedy: ")[0], error.remedy or "")
+            for file, error in pipelines.broken().items()
+        ]
+        return _probe(request, [*(health(figures.status) for figures in pipelines.figures()), *wrong])
+    if request.path == "/log":
+        return Response(recent.newest_first())
     if request.path == "/status":
-        return Response([shown(figures) for figures in all_figures()])
+        return Response([shown(figures) for figures in pipelines.figures()])
     return None
+
+
+def _retried(pipelines: Pipelines, name: str) -> Response:
+    """Have the tables read again that are set aside."""
+    for figures in pipelines.figures():
+        if figures.definition.name == name:
+            try:
+                sent = retry(figures.definition, ())
+            except TailraceError as error:
+                raise Refusal(409, error.line) from error
+            return Response({} if sent is None else asdict(sent), 202)
+    raise Refusal(404, f"there is no pipeline {name}")
 
 
 def _probe(request: Request, found: Sequence[Health]) -> Response:

@@ -1,7 +1,7 @@
 """Serves HTTP for the pipelines of this process, in threads of its own: metrics, health, Connect's REST and a console.
 
 It listens on the loopback unless it is told otherwise. There reading needs no token; beyond it everything needs one but
-`/health` and `/ready`, which then say one word. Whatever changes something needs the token everywhere.
+`/health` and `/ready`, which then say one word, and the console's page. What changes something needs it everywhere.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 TOKEN = "TAILRACE_HTTP_TOKEN"
 DEFAULT_HOST = "127.0.0.1"
 _READS = ("GET", "HEAD")
+# What everybody may ask: the first two then say one word, and the page has no figure in itself.
+_PUBLIC = ("/health", "/ready", "/console")
 _MOST_BYTES = 1 << 20
 # A client that says nothing for so long does not keep its thread.
 _PATIENCE_SECONDS = 30
@@ -149,7 +151,7 @@ class _Access:
             return True
         # A page of another site, under a name that leads here, must not read what only this machine may.
         is_here = not self.is_open and _is_loopback(_host(host))
-        if is_read and (is_here or request.path in ("/health", "/ready")):
+        if is_read and (is_here or request.path in _PUBLIC):
             return is_here
         if is_read and not self.is_open:
             raise Refusal(403, "the header Host names another machine")

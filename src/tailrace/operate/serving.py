@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tailrace.errors import ConfigError
-from tailrace.operate import probes
+from tailrace.operate import console, probes
+from tailrace.operate.connect_api import ConnectApi
 from tailrace.operate.pipelines import Pipelines
 from tailrace.operate.pipelines import Single as Single
 from tailrace.operate.server import DEFAULT_HOST, Answer, Refusal, Request, Response, Server
@@ -36,11 +37,13 @@ def serving(pipelines: Pipelines, place: Http) -> Iterator[str]:
 
 def answers(pipelines: Pipelines) -> Answer:
     """What answers a request."""
+    connect = ConnectApi(pipelines)
 
     def answer(request: Request) -> Response:
-        response = probes.answer(request, pipelines.figures)
-        if response is None:
-            raise Refusal(404, f"there is nothing at {request.path}")
-        return response
+        for part in (console.answer, lambda asked: probes.answer(asked, pipelines), connect.answer):
+            response = part(request)
+            if response is not None:
+                return response
+        raise Refusal(404, f"there is nothing at {request.path}")
 
     return answer

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailrace.connectors.finding import SINK, Finding
-from tailrace.errors import SourceError, TailraceError
+from tailrace.errors import SinkError, SourceError, TailraceError
 from tailrace.operate.condition import Condition, Facts, condition
 from tailrace.pipeline.activity import RESTARTS, WRITES
 
@@ -65,7 +65,8 @@ class Status:
     `lag_bytes` is None if the database has no such measure. `incomplete` are the tables whose snapshots were given up,
     `problems` what keeps changes from the pipeline now. `run` is whether the pipeline runs, and of what the last
     run ended; `set_aside` are the tables whose changes its replica cannot take. `details` and `fields` are what only
-    this database has, for people and for `--json`. `live` is what the process of the run itself knows besides.
+    this database has, for people and for `--json`. `live` is what the process of the run itself knows besides,
+    `offset` what is stored of the position.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Status:
     fields: Mapping[str, Any] = field(default_factory=dict)
     replica: tuple[ReplicaTable, ...] = ()
     live: Live | None = None
+    offset: Mapping[str, Any] | None = None
 
     @property
     def is_lacking(self) -> bool:
@@ -121,7 +123,7 @@ class Status:
     def to_json(self) -> dict[str, Any]:
         """For `--json`: the database's own fields are on the same level as the others."""
         shown = asdict(self)
-        del shown["details"], shown["live"]
+        del shown["details"], shown["live"], shown["offset"]
         return {**shown.pop("fields"), "condition": self.condition.value, **shown}
 
 
@@ -149,11 +151,15 @@ def look(definition: Definition) -> Status:
 
     source = source_look(definition)
     run = run_state(definition.checkpoint)
-    away = sink_problem(definition)
     status = status_of(definition.name, definition.config(), source, run, time.time(), run.caught_up)
-    problems = status.problems if away is None else (*status.problems, away)
-    status = replace(status, problems=problems, set_aside=set_aside(definition), replica=replica_tables(definition))
-    status.tables.update(replica_rows(definition))
+    status = replace(status, replica=replica_tables(definition))
+    if (away := sink_problem(definition)) is not None:
+        return replace(status, problems=(*status.problems, away))
+    try:
+        status = replace(status, set_aside=set_aside(definition))
+        status.tables.update(replica_rows(definition))
+    except SinkError as error:  # it answers, and cannot be read
+        status = replace(status, problems=(*status.problems, Finding(SINK, False, error.what, error.remedy)))
     return status
 
 
@@ -247,6 +253,7 @@ def assess(
         incomplete=Progress.from_json(offset.get("snapshots")).incomplete,
         details=() if server is None else server.details,
         fields={} if server is None else server.fields,
+        offset=done.offset if done else None,
     )
 
 
