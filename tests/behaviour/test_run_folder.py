@@ -123,7 +123,7 @@ def test_a_pipeline_that_fails_does_not_stop_the_others_and_files_are_followed(
         assert asked.get("/ready")[0] == 200
         (folder / "good.yaml").unlink()
         until(asked, good=None, bad="streaming")
-        assert not (tmp_path / "state_good" / "lease.json").exists()
+        asked.eventually(lambda: not (tmp_path / "state_good" / "lease.json").exists(), 30)
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
     assert not (tmp_path / "state_bad" / "lease.json").exists()
@@ -132,6 +132,7 @@ def test_a_pipeline_that_fails_does_not_stop_the_others_and_files_are_followed(
     assert any(line.get("position") and line.get("pipeline") == "good" for line in found)
     (failed,) = {line["message"] for line in found if line["level"] == "error" and line.get("pipeline") == "bad"}
     assert "password authentication failed" in failed
+    assert "None" not in {line["message"] for line in found}
     assert database.server.password not in json.dumps(found)
 
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.markup import escape
@@ -23,10 +22,7 @@ from tailrace.operate.serving import address, serving
 from tailrace.pipeline.definition import Definition, load
 from tailrace.pipeline.log import LogFile
 from tailrace.pipeline.progress import Progress
-from tailrace.pipeline.session import local_session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tailrace.pipeline.shared_session import SharedSession
 
 # How often the files are looked at, and the log.
 _LOOK_SECONDS = 2.0
@@ -44,7 +40,7 @@ def run_folder(folder: Path, http: str | None, *, once: bool, json: bool) -> Non
     with stop_on_signals() as asked:
         with notes.status("Starting Spark"):
             in_java = any(definition.rows_in_java for definition in definitions) or not definitions
-            session = local_session(folder.resolve().name or "tailrace", log, shared, rows_in_java=in_java)
+            session = SharedSession(folder.resolve().name or "tailrace", log, shared, rows_in_java=in_java)
         asked.listen()
         fleet = Fleet(folder, session, shared, lambda definition: Printer(definition, json), _refused, once=once)
         try:
@@ -87,7 +83,7 @@ def _served(fleet: Fleet, http: str | None) -> Iterator[None]:
         yield
 
 
-def _follow(fleet: Fleet, session: SparkSession, asked: StopRequest, log: WarningPrinter, *, once: bool) -> None:
+def _follow(fleet: Fleet, session: SharedSession, asked: StopRequest, log: WarningPrinter, *, once: bool) -> None:
     """Follows files and log until a signal, or until all pipelines have ended. Raises TailraceError without Java."""
     fleet.look()
     looked = time.monotonic()
@@ -101,9 +97,8 @@ def _follow(fleet: Fleet, session: SparkSession, asked: StopRequest, log: Warnin
     log.show()
 
 
-def _demand_java(session: SparkSession, asked: StopRequest) -> None:
-    gateway: Any = session.sparkContext._gateway
-    if gateway.proc.poll() is not None and not asked.soon():
+def _demand_java(session: SharedSession, asked: StopRequest) -> None:
+    if session.has_ended and not asked.soon():
         raise TailraceError(
             "the Java process of Spark has ended, and all pipelines of this process with it",
             remedy="start again: each pipeline resumes from its checkpoint; if it comes again, see Spark's log, and "
@@ -119,11 +114,18 @@ class Printer(Listener):
     """Prints what happens to one pipeline."""
 
     def __init__(self, definition: Definition, json: bool) -> None:
-        self._printer = ProgressPrinter(json, lambda: checkpoint_position(definition), definition.name)
+        self._definition, self._json = definition, json
+        self._printer: ProgressPrinter
+        self._last: Progress | None = None
 
-    def begins(self, definition: Definition, findings: list[Finding]) -> None:
+    def begins(self) -> None:
         """See Listener."""
-        set_about(pipeline=definition.name)
+        name = self._definition.name
+        set_about(pipeline=name)
+        self._printer = ProgressPrinter(self._json, lambda: checkpoint_position(self._definition), name)
+
+    def checked(self, findings: list[Finding]) -> None:
+        """See Listener."""
         for finding in findings:
             mark = "[yellow]Warning[/]" if finding.ok is None else "[red]Problem[/]"
             notes.print(f"{mark} {escape(f'{finding.name}: {finding.what}; remedy: {finding.remedy}')}")
@@ -132,6 +134,7 @@ class Printer(Listener):
     def goes_on(self, progress: Progress, *, last: bool = False) -> None:
         """See Listener."""
         self._printer.show(progress, last=last)
+        self._last = progress
 
     def failed(self, error: TailraceError, seconds: float | None) -> None:
         """See Listener."""
@@ -141,4 +144,6 @@ class Printer(Listener):
 
     def ends(self, why: str) -> None:
         """See Listener."""
-        notes.print(f"Ended: {why}")
+        place = None if self._last is None else self._last.position
+        at = f", at {place}" if place else ""
+        notes.print(f"Ended: {why}{at}", fields={"position": place})

@@ -131,7 +131,7 @@ class ConnectApi:
 
 def shown_config(figures: Figures) -> dict[str, str]:
     """The connector's properties without secrets; a reference such as `${env:NAME}` is shown as it is written."""
-    given = {name.lower(): value for name, value in figures.definition.given().items()}
+    given = {name.lower(): value for name, value in figures.definition.written().items()}
     has_references = any("${" in value for value in given.values())
     found = {"name": figures.definition.name, "connector.class": _class(figures)}
     for name, value in figures.config.shown().items():

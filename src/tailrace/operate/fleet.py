@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.operate.member import Listener, Member, Wanted
@@ -13,15 +13,11 @@ from tailrace.operate.pipelines import Pipelines
 from tailrace.operate.server import Refusal
 from tailrace.operate.watch import Figures
 from tailrace.pipeline.definition import Definition, load
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tailrace.pipeline.shared_session import SharedSession
 
 log = logging.getLogger(__name__)
 
 SUFFIXES = (".yaml", ".yml")
-# Tasks of one pipeline do not wait until a large snapshot of another one is read.
-_FAIR = {"spark.scheduler.mode": "FAIR"}
 
 
 def files(folder: Path) -> dict[Path, bytes]:
@@ -46,7 +42,7 @@ def files(folder: Path) -> dict[Path, bytes]:
 
 def settings(definitions: Sequence[Definition]) -> dict[str, Any]:
     """The settings of the one Spark, from all pipelines. Raises ConfigError where two of them differ."""
-    found = dict[str, Any](_FAIR)
+    found = dict[str, Any]()
     for definition in definitions:
         for name, value in definition.spark.items():
             if found.setdefault(name, value) != value:
@@ -68,7 +64,7 @@ class Fleet(Pipelines):
     def __init__(
         self,
         folder: Path,
-        session: SparkSession,
+        session: SharedSession,
         shared: Mapping[str, Any],
         listener: Callable[[Definition], Listener],
         refused: Callable[[Path, TailraceError], None],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from tailrace.connectors.finding import Finding
 from tailrace.errors import TailraceError
@@ -13,10 +13,8 @@ from tailrace.operate.watch import RunWatch
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.preflight import before_start
 from tailrace.pipeline.progress import Progress
-from tailrace.pipeline.runner import Pipeline, Run
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tailrace.pipeline.runner import Run
+from tailrace.pipeline.shared_session import SharedSession
 
 log = logging.getLogger(__name__)
 
@@ -29,8 +27,11 @@ Wanted = Literal["running", "paused", "stopped", "closed"]
 class Listener(Protocol):
     """Is told what happens to a pipeline, in the thread of that pipeline."""
 
-    def begins(self, definition: Definition, findings: list[Finding]) -> None:
-        """A pipeline starts; `findings` are the problems and warnings of its check."""
+    def begins(self) -> None:
+        """The pipeline is about to start."""
+
+    def checked(self, findings: list[Finding]) -> None:
+        """The problems and warnings that its check has found; it starts now."""
 
     def goes_on(self, progress: Progress, *, last: bool = False) -> None:
         """How far it is; `last`: it has ended."""
@@ -45,7 +46,7 @@ class Listener(Protocol):
 class Member:
     """One pipeline. `once`: it ends when all is read that was there at the start, and after its first failure."""
 
-    def __init__(self, definition: Definition, session: SparkSession, listener: Listener, *, once: bool) -> None:
+    def __init__(self, definition: Definition, session: SharedSession, listener: Listener, *, once: bool) -> None:
         self.definition, self._session, self._listener, self._once = definition, session, listener, once
         self.watch = RunWatch(definition)
         self.error: TailraceError | None = None
@@ -73,7 +74,6 @@ class Member:
         return not self._thread.is_alive()
 
     def _live(self) -> None:
-        self._session.sparkContext.setLocalProperty("spark.scheduler.pool", self.definition.name)
         while self._waits():
             self.error = None
             self.watch.starting()
@@ -97,8 +97,9 @@ class Member:
 
     def _run(self) -> None:
         """Run it until it ends or something else is wanted. Raises what ends it."""
-        self._listener.begins(self.definition, before_start(self.definition))
-        run = Pipeline(self.definition, self._session).start()
+        self._listener.begins()
+        self._listener.checked(before_start(self.definition))
+        run = self._session.start(self.definition)
         try:
             has_ended = self._follow(run)
         finally:

@@ -163,10 +163,11 @@ def look(definition: Definition) -> Status:
     return status
 
 
-def source_look(definition: Definition, known: Position | None = None) -> SourceLook:
+def source_look(definition: Definition, known: Position | None = None, *, compares: bool = True) -> SourceLook:
     """Looks at checkpoint (unless its position is `known`) and server; one that does not answer is a problem, no error.
 
-    Raises ConfigError, OffsetError, SparkAloneError.
+    `compares`: whether the pipeline could resume is found out, too, for which log may have to be read. Raises
+    ConfigError, OffsetError, SparkAloneError.
     """
     from tailrace.pipeline.first_snapshot import estimate
     from tailrace.pipeline.query_id import position_of
@@ -178,7 +179,7 @@ def source_look(definition: Definition, known: Position | None = None) -> Source
     try:
         server = admin.state(found.pipeline)
         reading = first(found, server, lambda: estimate(admin, config), time.time())
-        return SourceLook(found, here, planned, server, reading, asked(admin, found))
+        return SourceLook(found, here, planned, server, reading, asked(admin, found, compares=compares))
     except SourceError as error:
         return SourceLook(found, here, planned, None, None, (unasked(error),))
 
@@ -194,10 +195,10 @@ def status_of(
     return replace(status, snapshot=status.snapshot or source.reading, problems=source.problems, run=run)
 
 
-def asked(admin: Admin, position: Position) -> tuple[Finding, ...]:
+def asked(admin: Admin, position: Position, *, compares: bool = True) -> tuple[Finding, ...]:
     """What keeps changes from the pipeline, according to the server. Raises SourceError."""
     problems = tuple(admin.problems(begun=position.committed is not None))
-    resumable = None if position.committed is None else admin.resumable(position.offsets)
+    resumable = admin.resumable(position.offsets) if compares and position.committed is not None else None
     return problems if resumable is None else (*problems, resumable)
 
 

@@ -95,22 +95,26 @@ class Definition(Part):
         A replica follows truncates and holds every column, which Debezium's defaults leave out. Signals lie beside the
         position.
         """
-        given = self.given()
+        given = self._given()
         defaults = {"signal.folder": f"{self.checkpoint}/signals"}
         if self.sink.replica:
             package = registry.of_source(self.source.connector, given).load()
             defaults |= {"skipped.operations": "none", **package.replica_properties, **self.sink.replica.properties}
         return {**defaults, **given}
 
-    def given(self) -> dict[str, str]:
+    def written(self) -> dict[str, str]:
         """The properties as they are written, with references such as `${env:NAME}`. Raises ConfigError."""
+        config = self.source.config
+        return read(Path(config), as_written=True) if isinstance(config, str) else from_mapping(config, as_written=True)
+
+    def _given(self) -> dict[str, str]:
         config = self.source.config
         return read(Path(config)) if isinstance(config, str) else from_mapping(config)
 
     @property
     def entry(self) -> registry.Entry:
         """The connector in the registry. Raises ConfigError."""
-        return registry.of_source(self.source.connector, self.given())
+        return registry.of_source(self.source.connector, self._given())
 
     def package(self) -> ConnectorPackage:
         """The connector's package. Raises ConfigError."""
