@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Group
+from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from tailrace.cli.terminal import notes, print_json, results
+from tailrace.cli.terminal import clock, notes, print_json, results
+from tailrace.errors import TailraceError
 from tailrace.model.quantity import counted, size
 from tailrace.operate.health import health
 from tailrace.operate.status import Status, look
+
+if TYPE_CHECKING:
+    from tailrace.pipeline.definition import Definition
+
+_SECONDS = 2.0
 
 
 def command(
     pipeline: Annotated[Path, typer.Argument(help="The pipeline file (YAML).")],
     json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Show it again every two seconds, until Ctrl-C.")
+    ] = False,
 ) -> None:
     """Show whether a pipeline runs, its position and its lag. Exit code 1: dead, stuck, or with tables set aside."""
     from tailrace.pipeline.definition import load
 
     definition = load(pipeline)
+    if watch:
+        return follow(definition)
     with notes.status("Looking at checkpoint and database"):
         status = look(definition)
     if json:
@@ -30,6 +44,18 @@ def command(
     else:
         results.print(table(status))
     raise typer.Exit(1 if status.is_lost else 0)
+
+
+def follow(definition: Definition) -> None:
+    """Show the status again and again, in place. Whether the pipeline could resume is not asked: that may read log."""
+    with Live(console=results, auto_refresh=False) as live:
+        while True:
+            try:
+                shown: Table | str = table(look(definition, compares=False))
+            except TailraceError as error:
+                shown = escape(str(error))
+            live.update(Group(f"[dim]{clock()}, Ctrl-C ends this[/]", shown), refresh=True)
+            time.sleep(_SECONDS)
 
 
 def table(status: Status) -> Table:
@@ -40,6 +66,8 @@ def table(status: Status) -> Table:
         found = health(status)
         colour = "red" if found.condition.is_lost else "green" if found.condition.is_ready else "yellow"
         grid.add_row("health", f"[{colour}]{found.condition.value}[/]")
+        if found.todo:
+            grid.add_row("what to do", escape(found.todo))
     if status.run is not None:
         shown = escape(str(status.run))
         grid.add_row("run", f"[red]{shown}[/]" if status.run.is_dead else shown)

@@ -8,7 +8,6 @@ do it. Paths and forms are those of Connect 4.
 from __future__ import annotations
 
 import logging
-import re
 import socket
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,6 +16,7 @@ from tailrace.config.option import HIDDEN, Option
 from tailrace.connectors import registry
 from tailrace.errors import ConfigError
 from tailrace.operate.health import health
+from tailrace.operate.masked import is_secret_name, shown
 from tailrace.operate.pipelines import Pipelines
 from tailrace.operate.server import Refusal, Request, Response
 from tailrace.operate.watch import Figures
@@ -24,9 +24,6 @@ from tailrace.version import __version__
 
 _BY_FILES = "pipelines are files: add, change or remove the file in the folder of `tailrace run FOLDER`"
 _LEVELS = {"TRACE": "DEBUG", "DEBUG": "DEBUG", "INFO": "INFO", "WARN": "WARNING", "ERROR": "ERROR", "FATAL": "CRITICAL"}
-# Names of properties that may hold a secret although no connector declares them, and user names with passwords in URLs.
-_SECRET = re.compile(r".*(password|secret|token|credential|apikey|api\.key|private|jaas).*", re.IGNORECASE)
-_USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 class ConnectApi:
@@ -88,10 +85,12 @@ class ConnectApi:
             return {name: {"topics": []}}
         reads: Mapping[str, Callable[[], Any]] = {
             "": lambda: _info(figures),
-            "config": lambda: shown_config(figures),
+            "config": lambda: shown(figures.definition, figures.config),
             "status": lambda: self._status(figures),
-            "tasks": lambda: [{"id": {"connector": name, "task": 0}, "config": shown_config(figures)}],
-            "tasks-config": lambda: {f"{name}-0": shown_config(figures)},
+            "tasks": lambda: [
+                {"id": {"connector": name, "task": 0}, "config": shown(figures.definition, figures.config)}
+            ],
+            "tasks-config": lambda: {f"{name}-0": shown(figures.definition, figures.config)},
             "offsets": lambda: _offsets(figures),
         }
         if below not in reads:
@@ -129,29 +128,10 @@ class ConnectApi:
         raise Refusal(405, _BY_FILES)
 
 
-def shown_config(figures: Figures) -> dict[str, str]:
-    """The connector's properties without secrets; a reference such as `${env:NAME}` is shown as it is written."""
-    given = {name.lower(): value for name, value in figures.definition.written().items()}
-    has_references = any("${" in value for value in given.values())
-    found = {"name": figures.definition.name, "connector.class": _class(figures)}
-    for name, value in figures.config.shown().items():
-        raw = given.get(name.lower())
-        if value == HIDDEN or _SECRET.fullmatch(name) or (raw is None and has_references):
-            found[name] = HIDDEN
-        else:
-            found[name] = _USER_INFO.sub(f"{HIDDEN}@", raw if raw is not None and "${" in raw else value)
-    return found
-
-
-def _class(figures: Figures) -> str:
-    entry = figures.definition.entry
-    return entry.classes[0] if entry.classes else entry.name
-
-
 def _info(figures: Figures) -> dict[str, Any]:
     name = figures.definition.name
     tasks = [{"connector": name, "task": 0}]
-    return {"name": name, "config": shown_config(figures), "tasks": tasks, "type": "source"}
+    return {"name": name, "config": shown(figures.definition, figures.config), "tasks": tasks, "type": "source"}
 
 
 def _offsets(figures: Figures) -> dict[str, Any]:
@@ -229,8 +209,9 @@ def _validated(entry: registry.Entry, given: Any) -> dict[str, Any]:
 
 def _value(name: str, given: Mapping[str, str], errors: Mapping[str, list[str]], is_secret: bool) -> dict[str, Any]:
     value = given.get(name)
-    shown = HIDDEN if value is not None and (is_secret or _SECRET.fullmatch(name)) else value
-    return {"name": name, "value": shown, "recommended_values": [], "errors": errors[name], "visible": True}
+    if value is not None and (is_secret or is_secret_name(name)):
+        value = HIDDEN
+    return {"name": name, "value": value, "recommended_values": [], "errors": errors[name], "visible": True}
 
 
 def _loggers(request: Request, method: str, parts: list[str]) -> Response:
@@ -252,8 +233,8 @@ def _loggers(request: Request, method: str, parts: list[str]) -> Response:
     return Response([parts[0]])
 
 
-def _level(name: str) -> dict[str, Any]:
-    found = logging.getLogger(None if name == "root" else name).getEffectiveLevel()
+def _level(logger: str) -> dict[str, Any]:
+    found = logging.getLogger(None if logger == "root" else logger).getEffectiveLevel()
     names = {"WARNING": "WARN", "CRITICAL": "FATAL"}
-    shown = logging.getLevelName(found)
-    return {"level": names.get(shown, shown), "last_modified": None}
+    name = logging.getLevelName(found)
+    return {"level": names.get(name, name), "last_modified": None}

@@ -143,13 +143,16 @@ class SourceLook:
     problems: tuple[Finding, ...]
 
 
-def look(definition: Definition) -> Status:
-    """The status of a pipeline, from its checkpoint and, if they can be queried, from the server and the sink."""
+def look(definition: Definition, *, compares: bool = True) -> Status:
+    """The status of a pipeline, from its checkpoint and, if they can be queried, from the server and the sink.
+
+    `compares`: see source_look.
+    """
     from tailrace.pipeline.aside import set_aside
     from tailrace.pipeline.run_state import run_state
     from tailrace.pipeline.sink_health import problem as sink_problem
 
-    source = source_look(definition)
+    source = source_look(definition, compares=compares)
     run = run_state(definition.checkpoint)
     status = status_of(definition.name, definition.config(), source, run, time.time(), run.caught_up)
     status = replace(status, replica=replica_tables(definition))
