@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -120,7 +122,24 @@ def the_figures_are_those_of_the_pipeline(server: EmbeddedPostgres, pipeline: Pa
     assert (shown["condition"], shown["events"], shown["rows"]["public.orders"]) == ("streaming", 11, 11)
     code, text = printed(pipeline)
     assert (code, "streaming" in text) == (0, True)
+    the_archive_has_all_but_secrets(server, pipeline)
     assert server.password not in str(shown) + asked.get("/metrics")[1].decode()
+
+
+def the_archive_has_all_but_secrets(server: EmbeddedPostgres, pipeline: Path) -> None:
+    (pipeline.parent / "state" / "shop.log").write_text(f"password={server.password}\n", encoding="utf-8")
+    archive = pipeline.parent / "doctor.zip"
+    done = CliRunner().invoke(app, ["doctor", str(pipeline), "--out", str(archive), "--json"], catch_exceptions=False)
+    assert (done.exit_code, archive.stat().st_mode & 0o777) == (0, 0o600)
+    names = set(json.loads(done.stdout)["files"])
+    assert {"versions.json", "pipeline.json", "check.json", "status.json", "log/shop.log"} <= names
+    assert {"checkpoint/metadata", "checkpoint/lease.json", "checkpoint/replica.json"} <= names
+    with zipfile.ZipFile(archive) as file:
+        texts = {name: file.read(name).decode() for name in file.namelist()}
+    assert not [name for name, text in texts.items() if server.password in text]
+    assert texts["log/shop.log"] == "password=********\n"
+    assert json.loads(texts["status.json"])["condition"] == "streaming"
+    assert json.loads(texts["pipeline.json"])["config"]["topic.prefix"] == "shop"
 
 
 @pytest.mark.long

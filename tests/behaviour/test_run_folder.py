@@ -93,6 +93,7 @@ def until(asked: Asked, seconds: float = 120, **wanted: str | None) -> None:
     asked.eventually(is_so, seconds, lambda: conditions(asked))
 
 
+@pytest.mark.long
 def test_a_pipeline_that_fails_does_not_stop_the_others_and_files_are_followed(
     database: Database, tmp_path: Path
 ) -> None:
@@ -158,6 +159,27 @@ def connect_steers_them(asked: Asked, database: Database) -> None:
     asked.eventually(lambda: asked.metric("tailrace_starts_total", pipeline="good") == 3, 60)
     until(asked, good="streaming")
     assert send(asked, "PUT", "/connectors/none/pause")[0] == 404
+
+
+@pytest.mark.long
+def test_one_file_is_served_and_ends_with_its_pipeline(database: Database, tmp_path: Path) -> None:
+    database.execute("CREATE TABLE orders (id int PRIMARY KEY)", "INSERT INTO orders VALUES (1)")
+    folder, port = tmp_path / "pipelines", free_port()
+    folder.mkdir()
+    file = put(folder, "one", database)
+    asked = Asked(f"http://127.0.0.1:{port}")
+    with running(file, port) as process:
+        until(asked, one="starting")
+        assert asked.get("/ready")[0] == 503
+        until(asked, one="streaming")
+        assert asked.get("/ready")[0] == 200
+        assert asked.metric("debezium_metrics_SnapshotCompleted", name="one", context="snapshot") == 1
+        assert send(asked, "PUT", "/connectors/one/pause")[0] == 409
+        assert "tailrace run FOLDER" in send(asked, "PUT", "/connectors/one/pause")[1]["message"]
+        assert asked.json("/log")[0]["pipeline"] == "one"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    assert {line.get("pipeline") for line in lines(file)} == {"one"}
 
 
 @pytest.mark.long

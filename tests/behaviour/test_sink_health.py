@@ -99,6 +99,7 @@ def test_a_run_and_status_tell_that_kafka_is_away_and_that_it_is_back(
             assert away(status) == [the_problem(definition).what]
             assert status.to_json()["problems"][0]["name"] == "sink"
             assert not status.is_lost, "the run waits for it"
+            assert status.condition.value == "sink away"
             broker.start()
             until(run, lambda: run.progress().sink_problem is None, SOON)
             assert away(look(definition)) == []

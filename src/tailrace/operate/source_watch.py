@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -16,13 +17,18 @@ from tailrace.pipeline.aside import set_aside
 from tailrace.pipeline.checkpoint import Batch, Position, SparkAloneError
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.progress import Progress
+from tailrace.pipeline.query_id import position_of
 from tailrace.sinks.replica.aside import SetAside
 
 if TYPE_CHECKING:
     from tailrace.connectors.ports import Position as LogPosition
 
+log = logging.getLogger(__name__)
+
 # A database that is away is told within 10 seconds: a pause, and a look that does not end.
 PAUSE_SECONDS, ANSWER_SECONDS = 3.0, 5.0
+# What the server would not send is asked for less often: of 1,000 tables that takes it a tenth of a second.
+PROBLEMS_SECONDS = 15.0
 # Of a server that is slow to answer, a pause is so many times as long as an answer.
 _TIMES, _LONGEST_PAUSE_SECONDS = 3.0, 30.0
 _NOTHING = SourceLook(Position(None, None), None, None, None, None, ())
@@ -52,6 +58,7 @@ class SourceWatch:
         self._closed = threading.Event()
         self._answer = Answer()
         self._since: float | None = None
+        self._problems_at = -PROBLEMS_SECONDS
         self._written, self._read = _Follower(), _Follower()
         threading.Thread(target=self._watch, name=f"watch {definition.name}", daemon=True).start()
 
@@ -85,19 +92,30 @@ class SourceWatch:
 
     def _asked(self) -> SourceLook:
         """What they say. Whether the pipeline could resume is not asked: it runs, or has ended by the error of that."""
-        known = None
+        before, now = self._answer.source, time.monotonic()
+        is_known = before.server is not None and now - self._problems_at < PROBLEMS_SECONDS
+        problems = before.problems if is_known else None
+        if problems is None:
+            self._problems_at = now
         try:
-            return source_look(self._definition, compares=False)
+            return source_look(self._definition, self._position(), problems, compares=False)
+        except TailraceError as error:
+            return replace(before, server=None, problems=(unasked(error),))
+        except Exception as error:  # the thread goes on, and who looks is told
+            log.exception("checkpoint and server of %s cannot be asked", self._definition.name)
+            what = f"they cannot be asked: {type(error).__name__}"
+            return replace(
+                before, server=None, problems=(Finding("connection", False, what, "see this process's log"),)
+            )
+
+    def _position(self) -> Position:
+        """The position in the checkpoint; that of the run where Spark alone can read the checkpoint."""
+        try:
+            return position_of(self._definition)
         except SparkAloneError:
             progress = self._progress()
             done = None if progress is None or progress.batch is None else Batch(progress.batch, progress.offset)
-            known = Position(done, done)
-        except TailraceError as error:
-            return replace(_NOTHING, problems=(unasked(error),))
-        try:
-            return source_look(self._definition, known, compares=False)
-        except TailraceError as error:
-            return replace(_NOTHING, position=known, problems=(unasked(error),))
+            return Position(done, done)
 
     def _tables(self) -> tuple[tuple[SetAside, ...], tuple[ReplicaTable, ...]]:
         """The tables of a replica that somebody has to look at; those of before if they cannot be read now."""

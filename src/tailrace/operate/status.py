@@ -166,11 +166,17 @@ def look(definition: Definition, *, compares: bool = True) -> Status:
     return status
 
 
-def source_look(definition: Definition, known: Position | None = None, *, compares: bool = True) -> SourceLook:
+def source_look(
+    definition: Definition,
+    known: Position | None = None,
+    problems: tuple[Finding, ...] | None = None,
+    *,
+    compares: bool = True,
+) -> SourceLook:
     """Looks at checkpoint (unless its position is `known`) and server; one that does not answer is a problem, no error.
 
-    `compares`: whether the pipeline could resume is found out, too, for which log may have to be read. Raises
-    ConfigError, OffsetError, SparkAloneError.
+    `problems` are given where the server is not to be asked for them. `compares`: whether the pipeline could resume is
+    found out, too, for which log may have to be read. Raises ConfigError, OffsetError, SparkAloneError.
     """
     from tailrace.pipeline.first_snapshot import estimate
     from tailrace.pipeline.query_id import position_of
@@ -182,7 +188,9 @@ def source_look(definition: Definition, known: Position | None = None, *, compar
     try:
         server = admin.state(found.pipeline)
         reading = first(found, server, lambda: estimate(admin, config), time.time())
-        return SourceLook(found, here, planned, server, reading, asked(admin, found, compares=compares))
+        if problems is None:
+            problems = asked(admin, found, compares=compares)
+        return SourceLook(found, here, planned, server, reading, problems)
     except SourceError as error:
         return SourceLook(found, here, planned, None, None, (unasked(error),))
 
