@@ -179,6 +179,9 @@ def test_a_sink_that_cannot_be_written_and_a_server_that_hangs(
 def test_a_slot_that_is_lost_and_a_table_that_is_set_aside(
     server: EmbeddedPostgres, pipeline: Path, spark: SparkSession
 ) -> None:
+    # Else the table would soon be read again.
+    told = pipeline.read_text(encoding="utf-8").replace("path: lake", "path: lake\n    on_incomplete: tell")
+    pipeline.write_text(told, encoding="utf-8")
     with operated(load(pipeline), spark) as asked:
         asked.until("streaming", ALL)
         execute(server, pipeline, "ALTER TABLE orders ALTER note TYPE int USING 1")

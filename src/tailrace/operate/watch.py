@@ -23,6 +23,9 @@ from tailrace.pipeline.run_state import Ended, RunState, State
 from tailrace.pipeline.sink_health import sink_finding
 from tailrace.snapshot.report import INITIAL
 
+# A start that takes longer hangs.
+START_SECONDS = 600.0
+
 
 @dataclass(frozen=True)
 class Totals:
@@ -101,7 +104,10 @@ class RunWatch:
         """The pipeline is being started."""
         with self._lock:
             self._before = self._before.plus(self._progress)
-            self._state, self._last, self._is_paused, self._progress = "running", None, False, None
+            # One that has failed stays so until it runs: it may fail again and again, and an alert should see that.
+            if self._state != "failed":
+                self._state, self._last = "running", None
+            self._is_paused, self._progress = False, None
             self._starts += 1
             self._said_at = time.monotonic()
 
@@ -116,6 +122,8 @@ class RunWatch:
                 self._snapshot_since = self._snapshot_since or now
                 self._snapshot_seconds = now - self._snapshot_since
             self._progress, self._said_at = progress, now
+            if self._state == "failed" and Live(progress).has_begun:
+                self._state, self._last = "running", None
 
     def ended(self, error: TailraceError | None = None, *, is_paused: bool = False) -> None:
         """The run has ended, by an error or in order."""
@@ -155,7 +163,7 @@ class RunWatch:
             sink = sink_finding(progress.sink_problem)
             problems = status.problems if sink is None else (*status.problems, sink)
             status = replace(status, problems=problems, snapshot=progress.snapshot or status.snapshot)
-        silent = time.monotonic() - self._said_at if runs and progress is not None else 0.0
+        silent = time.monotonic() - self._said_at - (START_SECONDS if progress is None else 0.0) if runs else 0.0
         live = Live(progress, silent, self._is_paused)
         return replace(status, live=live, set_aside=answer.set_aside, replica=answer.replica)
 
