@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tailrace.cli.run import waiting
+from tailrace.cli.run_output import waiting
 from tailrace.connectors.finding import SINK, Finding
 from tailrace.operate.status import Status, look
 from tailrace.pipeline import sink_health

@@ -16,7 +16,7 @@ def command(
     out: Annotated[Path, typer.Option("--out", "-o", help="The archive to write.")] = Path("doctor.zip"),
     json: Annotated[bool, typer.Option("--json", help="Print the archive's content as one line of JSON.")] = False,
 ) -> None:
-    """Gather configuration, checks, status, positions and logs for whoever helps you. It has no secrets and no rows."""
+    """Gather what a helper needs, without secrets. It is checks, status, positions and logs, and no rows."""
     from tailrace.errors import ConfigError
     from tailrace.operate.doctor import write
     from tailrace.pipeline.definition import load

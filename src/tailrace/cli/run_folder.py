@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 from rich.markup import escape
 
-from tailrace.cli.run import ProgressPrinter, WarningPrinter, checkpoint_position
+from tailrace.cli.run_output import ProgressPrinter, WarningPrinter, checkpoint_position
 from tailrace.cli.stop import StopRequest, stop_on_signals
 from tailrace.cli.terminal import notes, print_error, set_about
 from tailrace.connectors.finding import Finding
