@@ -81,14 +81,28 @@ class SourceWatch:
         pause = 0.0
         while not self._closed.wait(pause):
             begun = self._since = time.monotonic()
-            source = self._asked()
-            self._since = None
-            aside, replica = self._tables()
-            end = None if source.server is None else source.server.log_end
-            done, planned = (offset or {} for offset in source.position.offsets)
-            ups = self._written.see(done, source.here, end), self._read.see(planned, source.planned, end)
-            self._answer = Answer(source, time.time(), *ups, aside, replica)
+            try:
+                self._answer = self._asked_all()
+            except Exception as error:  # the thread goes on, and who looks is told
+                log.exception("checkpoint and server of %s cannot be asked", self._definition.name)
+                what = f"checkpoint and server cannot be asked: {type(error).__name__}"
+                problem = Finding("connection", False, what, "see this process's log")
+                source = replace(self._answer.source, server=None, problems=(problem,))
+                self._answer = replace(self._answer, source=source)
+            finally:
+                self._since = None
             pause = min(max(PAUSE_SECONDS, _TIMES * (time.monotonic() - begun)), _LONGEST_PAUSE_SECONDS)
+
+    def _asked_all(self) -> Answer:
+        source = self._asked()
+        # The server has answered; the sink, which may be slow, is another matter.
+        self._answer = replace(self._answer, source=source)
+        self._since = None
+        aside, replica = self._tables()
+        end = None if source.server is None else source.server.log_end
+        done, planned = (offset or {} for offset in source.position.offsets)
+        ups = self._written.see(done, source.here, end), self._read.see(planned, source.planned, end)
+        return Answer(source, time.time(), *ups, aside, replica)
 
     def _asked(self) -> SourceLook:
         """What they say. Whether the pipeline could resume is not asked: it runs, or has ended by the error of that."""
@@ -101,12 +115,6 @@ class SourceWatch:
             return source_look(self._definition, self._position(), problems, compares=False)
         except TailraceError as error:
             return replace(before, server=None, problems=(unasked(error),))
-        except Exception as error:  # the thread goes on, and who looks is told
-            log.exception("checkpoint and server of %s cannot be asked", self._definition.name)
-            what = f"they cannot be asked: {type(error).__name__}"
-            return replace(
-                before, server=None, problems=(Finding("connection", False, what, "see this process's log"),)
-            )
 
     def _position(self) -> Position:
         """The position in the checkpoint; that of the run where Spark alone can read the checkpoint."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tailrace.errors import TailraceError
+from tailrace.operate import source_watch
 from tailrace.operate import watch as module
 from tailrace.operate.condition import Condition
-from tailrace.operate.source_watch import Answer
+from tailrace.operate.source_watch import Answer, SourceWatch
 from tailrace.operate.status import SILENT_SECONDS, SourceLook
 from tailrace.operate.watch import RunWatch
 from tailrace.pipeline.batches import Batches, BatchTotals
@@ -114,3 +116,32 @@ def test_batches_are_counted_once_and_reports_of_waiting_are_none() -> None:
     for _ in range(2):
         totals.see([first, second, idle])
     assert totals.so_far == Batches(2, {"addBatch": 0.4, "walCommit": 0.1}, {"addBatch": 0.2, "walCommit": 0.05})
+
+
+def test_a_defect_of_a_look_is_told_and_the_next_look_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fails = [True]
+
+    def look(*_: object, **__: object) -> SourceLook:
+        if fails[0]:
+            raise ValueError("a defect")
+        return SourceLook(Position(None, None), None, None, None, None, ())
+
+    monkeypatch.setattr(source_watch, "PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(source_watch, "source_look", look)
+    config = {**CONFIGS["postgres"], "topic.prefix": "t"}
+    content = {"name": "p", "source": {"config": config}, "sink": {"null": {}}, "checkpoint": "state"}
+    asks = SourceWatch(from_content(content, base=tmp_path, where="test"), lambda: None)
+    try:
+        eventually(lambda: asks.answer.source.problems)
+        assert "cannot be asked: ValueError" in asks.answer.source.problems[0].what
+        fails[0] = False
+        eventually(lambda: not asks.answer.source.problems)
+    finally:
+        asks.close()
+
+
+def eventually(is_so: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
