@@ -8,14 +8,19 @@ import re
 import shutil
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from tailrace.connectors.snapshots import Place
 from tailrace.operate.metrics import FAMILIES, exposition
+from tailrace.operate.status import Live
 from tailrace.operate.watch import Figures
+from tailrace.pipeline.progress import Progress
+from tailrace.snapshot.reading import Reading
 from tests.unit.operate.made import figures, with_tables
 
 ROOT = Path(__file__).parents[3]
@@ -146,3 +151,20 @@ def test_metrics_of_a_thousand_tables_cost_little() -> None:
     text = exposition([found])
     assert time.process_time() - began < 0.5
     assert text.count(b"tailrace_table_rows_total{") == 1000
+
+
+def test_the_first_snapshot_in_the_words_of_the_exporter() -> None:
+    found = figures()
+    reading = Reading(Place(("b", "c")), None, ("a", "b"), 2, 12).to_json()
+    progress = Progress(0, 10, 1.0, {"phase": "snapshot", "reading": reading})
+    status = replace(found.status, phase="snapshot", lag_seconds=3.0, live=Live(progress))
+    metrics = samples(replace(found, status=status))
+    labels = {"plugin": "postgres", "name": "shop.prefix"}
+    for name, value in {
+        "SnapshotRunning": 1,
+        "SnapshotCompleted": 0,
+        "TotalTableCount": 3,
+        "RemainingTableCount": 2,
+    }.items():
+        assert named(metrics, f"debezium_metrics_{name}", context="snapshot", **labels) == value, name
+    assert named(metrics, "debezium_metrics_MilliSecondsBehindSource", context="streaming", **labels) == -1
