@@ -9,8 +9,8 @@ import pytest
 from psycopg import sql
 from pyspark.sql import SparkSession
 
-from tailrace.cli.status import replica_rows
 from tailrace.model.table import TableId
+from tailrace.operate.status import replica_rows
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.reconcile import Reconciler
 from tailrace.pipeline.runner import Pipeline

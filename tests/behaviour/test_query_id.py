@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tailrace.cli.status import look
 from tailrace.errors import OffsetError
+from tailrace.operate.status import look
 from tailrace.pipeline.preflight import findings
 from tailrace.pipeline.runner import Pipeline
 from tailrace.testing.kafka import EmbeddedKafka

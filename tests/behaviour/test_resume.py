@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tailrace.cli.status import first
 from tailrace.connectors.postgres.admin.admin import PostgresAdmin
 from tailrace.errors import SourceError
+from tailrace.operate.status import first
 from tailrace.pipeline.checkpoint import Batch, Position
 from tailrace.pipeline.first_snapshot import estimate
 from tailrace.snapshot.report import Report

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tailrace.cli.run import waiting
-from tailrace.cli.status import Status, look
+from tailrace.cli.run_output import waiting
 from tailrace.connectors.finding import SINK, Finding
+from tailrace.operate.status import Status, look
 from tailrace.pipeline import sink_health
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.runner import Pipeline, Run
@@ -99,6 +99,7 @@ def test_a_run_and_status_tell_that_kafka_is_away_and_that_it_is_back(
             assert away(status) == [the_problem(definition).what]
             assert status.to_json()["problems"][0]["name"] == "sink"
             assert not status.is_lost, "the run waits for it"
+            assert status.condition.value == "sink away"
             broker.start()
             until(run, lambda: run.progress().sink_problem is None, SOON)
             assert away(look(definition)) == []

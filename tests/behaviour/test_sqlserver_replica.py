@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from tailrace.cli.status import look
+from tailrace.operate.status import look
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.runner import Pipeline, Run
 from tailrace.sinks.replica.descriptions import PROPERTY

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.cli.status import look
 from tailrace.connectors.notifications import REPLICA
+from tailrace.operate.status import look
 from tailrace.pipeline.definition import Definition
 
 SET_ASIDE, INCOMPLETE, READING, GONE = "aside", "incomplete", "reading", "gone"

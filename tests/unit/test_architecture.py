@@ -19,7 +19,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 # Each package may import only itself and packages further left.
 ORDER = [
     *("model", "javalike", "config", "events", "transforms", "connectors", "snapshot"),
-    *("capture", "verify", "spark", "sinks", "pipeline", "cli"),
+    *("capture", "verify", "spark", "sinks", "pipeline", "operate", "cli"),
 ]
 # The two wings: what reads databases, and what makes events of changes. They meet in `spark` and in `verify`.
 SOURCES, EVENTS = ("connectors", "snapshot", "capture"), ("events", "transforms")
@@ -35,6 +35,7 @@ CONFINED = {
     # Signals come by Kafka as well, whatever the sink.
     "confluent_kafka": ("sinks", "snapshot", "testing"),
     "deltalake": ("sinks", "testing"),
+    "prometheus_client": ("operate",),
 }
 
 # Where the code of each database is, and the words that nobody else writes, in comments and messages neither.

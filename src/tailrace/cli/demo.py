@@ -156,7 +156,7 @@ class Demo:
         self.screen.show(self._status())
 
     def _status(self) -> Any:
-        from tailrace.cli.status import assess, replica_rows
+        from tailrace.operate.status import assess, replica_rows
         from tailrace.pipeline.checkpoint import position
 
         found = position(self.definition.checkpoint)

@@ -14,9 +14,10 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.text import Text
 
-from tailrace.cli.status import Status, table
+from tailrace.cli.status import table
 from tailrace.cli.terminal import results
 from tailrace.model.quantity import size
+from tailrace.operate.status import Status
 
 EVENTS_SHOWN = 12
 PLAIN_SECONDS = 2.0

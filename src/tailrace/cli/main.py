@@ -11,13 +11,28 @@ from typing import Annotated
 
 import typer
 
-from tailrace.cli import add, check, demo, drop, init, offset, reconcile, remove, retry, run, signal, status, verify
+from tailrace.cli import (
+    add,
+    check,
+    demo,
+    doctor,
+    drop,
+    init,
+    offset,
+    reconcile,
+    remove,
+    retry,
+    run,
+    signal,
+    status,
+    verify,
+)
 from tailrace.cli.terminal import LOG_FORMAT, print_error
 from tailrace.errors import TailraceError
 from tailrace.version import __version__
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False, rich_markup_mode=None)
-for module in (run, check, verify, init, status, reconcile, retry, signal, add, remove, drop, offset, demo):
+for module in (run, check, verify, init, status, reconcile, retry, signal, add, remove, drop, offset, doctor, demo):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 
 

@@ -57,8 +57,8 @@ def command(
 
 def refuse_unknown(pipeline: Path, names: list[str]) -> None:
     """Raises ConfigError for a table or expression that no captured table matches; a pipeline only warns."""
-    from tailrace.cli.status import captured_by
     from tailrace.config.filters import TableFilter
+    from tailrace.operate.status import captured_by
     from tailrace.pipeline.definition import load
     from tailrace.pipeline.query_id import position_of
     from tailrace.snapshot.matching import matching

@@ -21,11 +21,12 @@ _KEY = re.compile(r"(?:\\.|[^\\=: \t\f])*", re.DOTALL)
 _SEPARATOR = re.compile(r"[ \t\f]*(?:[=:][ \t\f]*)?")
 
 
-def read(path: str | Path) -> dict[str, str]:
+def read(path: str | Path, *, as_written: bool = False) -> dict[str, str]:
     """The properties of a file: JSON (flat, or `{name, config}` as Connect's REST API takes it) or Java properties.
 
-    References such as `${env:NAME}` are filled in. Raises ConfigError when the file is missing or is neither, and for a
-    property that is given twice: Java takes the last one, and so fewer tables than both lists of them name.
+    References such as `${env:NAME}` are filled in, or left `as_written`. Raises ConfigError when the file is missing or
+    is neither, and for a property that is given twice: Java takes the last one, and so fewer tables than both lists of
+    them name.
     """
     path = Path(path)
     try:
@@ -34,13 +35,13 @@ def read(path: str | Path) -> dict[str, str]:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ConfigError(f"cannot read the configuration: {reason}", where=str(path)) from error
     if path.suffix.lower() == ".json" or text.lstrip().startswith("{"):
-        return from_mapping(_connector_json(text, str(path)))
+        return from_mapping(_connector_json(text, str(path)), as_written=as_written)
     _refuse_repeated(text, str(path))
-    return from_mapping(parse_properties(text, str(path)))
+    return from_mapping(parse_properties(text, str(path)), as_written=as_written)
 
 
-def from_mapping(properties: Mapping[str, object]) -> dict[str, str]:
-    """Properties as text, with `tailrace.properties` unpacked and references filled in.
+def from_mapping(properties: Mapping[str, object], *, as_written: bool = False) -> dict[str, str]:
+    """Properties as text, with `tailrace.properties` unpacked and references filled in, or left `as_written`.
 
     `tailrace.properties` is a JSON object holding properties whose names must keep their case; a property given beside
     it wins, in the spelling of the JSON.
@@ -50,9 +51,10 @@ def from_mapping(properties: Mapping[str, object]) -> dict[str, str]:
     out = {} if packed is None else json_object(str(packed), PACKED)
     spelling = {name.lower(): name for name in out}
     out.update({spelling.get(name.lower(), name): value for name, value in beside.items()})
-    return {
-        name: filled(name, _text(name, value), parse_properties) for name, value in out.items() if value is not None
-    }
+    texts = {name: _text(name, value) for name, value in out.items() if value is not None}
+    if as_written:
+        return texts
+    return {name: filled(name, text, parse_properties) for name, text in texts.items()}
 
 
 def parse_properties(text: str, where: str = "properties") -> dict[str, str]:

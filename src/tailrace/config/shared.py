@@ -42,7 +42,7 @@ _QUEUE = "Spark plans the batches"
 _FACTORY = choice("io.debezium.pipeline.txmetadata.DefaultTransactionMetadataFactory", otherwise=JVM)
 _ONCE = "set requested: the sink decides, and that of Kafka is exactly once unless its `delivery` says otherwise"
 _MASKED = "schema.table.column"
-_METRICS = "there are no JMX metrics; Spark's query progress and `tailrace status` show a pipeline's progress"
+_METRICS = "there are no JMX metrics; `tailrace run --http` serves their names, without quantiles and tags"
 
 SPARK = (
     Option(

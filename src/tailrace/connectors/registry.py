@@ -35,7 +35,8 @@ class Entry:
     `package` is its ConnectorPackage as `module:class`, `options` the table of its properties as `module:name`.
     `drivers` are the modules that must be importable, `install` is what pip installs them by. `url` is an example of
     the URLs that `init` takes, which begin with one of `schemes`. `demo` is an embedded server as `module:class`, for
-    `tailrace demo`.
+    `tailrace demo`. `metrics` is the connector's name in the metrics of the reference, as its class contextName()
+    in lower case has it; `has_tasks`: these metrics have the label `task`.
     """
 
     name: str
@@ -49,6 +50,8 @@ class Entry:
     url: str = ""
     demo: str | None = None
     options: str | None = None
+    metrics: str = ""
+    has_tasks: bool = False
 
     def load(self) -> ConnectorPackage:
         """The connector's package. Raises ConfigError if a driver is missing or the package cannot be imported."""
@@ -82,6 +85,7 @@ POSTGRES = Entry(
     product="PostgreSQL",
     format="postgres-cdc",
     package="tailrace.connectors.postgres.package:PostgresPackage",
+    metrics="postgres",
     options="tailrace.connectors.postgres.config:OPTIONS",
     classes=("io.debezium.connector.postgresql.PostgresConnector",),
     drivers=("psycopg", "adbc_driver_postgresql"),
@@ -95,6 +99,8 @@ MONGODB = Entry(
     product="MongoDB",
     format="mongodb-cdc",
     package="tailrace.connectors.mongodb.package:MongoPackage",
+    metrics="mongodb",
+    has_tasks=True,
     options="tailrace.connectors.mongodb.config:OPTIONS",
     classes=("io.debezium.connector.mongodb.MongoDbConnector",),
     drivers=("pymongo",),
@@ -107,6 +113,8 @@ SQLSERVER = Entry(
     product="SQL Server",
     format="sqlserver-cdc",
     package="tailrace.connectors.sqlserver.package:SqlServerPackage",
+    metrics="sql_server",
+    has_tasks=True,
     options="tailrace.connectors.sqlserver.config:OPTIONS",
     classes=("io.debezium.connector.sqlserver.SqlServerConnector",),
     drivers=("pymssql",),
@@ -119,6 +127,7 @@ DB2 = Entry(
     product="Db2",
     format="db2-cdc",
     package="tailrace.connectors.db2.package:Db2Package",
+    metrics="db2_server",
     options="tailrace.connectors.db2.config:OPTIONS",
     classes=("io.debezium.connector.db2.Db2Connector",),
     drivers=("ibm_db",),

@@ -20,6 +20,7 @@ from tailrace.pipeline.problems import keys, property_problems, sentences
 
 # Re-exported: who has a definition needs its targets.
 from tailrace.pipeline.targets import FileTarget as FileTarget
+from tailrace.pipeline.targets import Http as Http
 from tailrace.pipeline.targets import KafkaTarget as KafkaTarget
 from tailrace.pipeline.targets import Location, Part, Scalar, Sink, plain
 from tailrace.pipeline.targets import ReplicaTarget as ReplicaTarget
@@ -86,6 +87,7 @@ class Definition(Part):
     checkpoint: Location
     trigger: Annotated[str | None, AfterValidator(_trigger)] = None
     spark: dict[str, Scalar] = Field(default_factory=dict, repr=False)
+    http: Http | None = None
 
     def properties(self) -> dict[str, str]:
         """The connector's properties as given. Raises ConfigError if their file cannot be read.
@@ -99,6 +101,11 @@ class Definition(Part):
             package = registry.of_source(self.source.connector, given).load()
             defaults |= {"skipped.operations": "none", **package.replica_properties, **self.sink.replica.properties}
         return {**defaults, **given}
+
+    def written(self) -> dict[str, str]:
+        """The properties as they are written, with references such as `${env:NAME}`. Raises ConfigError."""
+        config = self.source.config
+        return read(Path(config), as_written=True) if isinstance(config, str) else from_mapping(config, as_written=True)
 
     def _given(self) -> dict[str, str]:
         config = self.source.config

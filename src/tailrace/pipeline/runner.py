@@ -18,6 +18,7 @@ from tailrace.errors import ConfigError, TailraceError
 from tailrace.pipeline import pace
 from tailrace.pipeline.activity import RESTARTS, ActivityWatch
 from tailrace.pipeline.ahead import numbers, refuse_ahead, remove_unfinished
+from tailrace.pipeline.batches import BatchTotals
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.early_workers import start_workers
@@ -75,9 +76,9 @@ class Run:
         self._last_run = last_run
         retries = config.number("errors.max.retries")
         self._restarts = Restarts(MOST if retries < 0 else retries)
-        self._clock, self._activity = ClockWatch(), ActivityWatch()
+        self._clock, self._activity, self._batches = ClockWatch(), ActivityWatch(), BatchTotals()
         self._sink = SinkWatch(pipeline.definition if pipeline.target is None else None)
-        self._was_set_back = 0.0
+        self._was_set_back, self._started_again = 0.0, 0
         self._tables = TableLook(pipeline.definition, target) if isinstance(target, Replica) else None
         # When the query is to be started again, in seconds of the steady clock; None while it runs.
         self._due: float | None = None
@@ -165,6 +166,7 @@ class Run:
             self._notice = None
 
     def _start_again(self) -> None:
+        self._started_again += 1
         self._watch(self._pipeline.begin(self._session, self._target))
         self._due = None
 
@@ -246,6 +248,7 @@ class Run:
         if not self._counts_itself:
             for batch in recent:
                 self._written[batch["batchId"]] = batch["numInputRows"]
+        self._batches.see(recent)
         last = recent[-1] if recent else {}
         seconds = last.get("durationMs", {}).get("triggerExecution", 0) / 1000
         offset = offset_of(last, "endOffset")
@@ -266,6 +269,10 @@ class Run:
             set_aside=self.set_aside,
             incomplete=self.incomplete,
             sink_problem=self._sink.problem,
+            batches=self._batches.so_far,
+            restarts=self._started_again,
+            rows=self._target.rows if isinstance(self._target, Replica) else {},
+            caught_up=caught_up(last) if last else None,
         )
 
     @property

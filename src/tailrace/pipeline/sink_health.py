@@ -21,7 +21,7 @@ _PAUSE_SECONDS, _ANSWER_SECONDS = 1.0, 2.0
 # A command connects first.
 _COMMAND_SECONDS = 4.0
 _STORE = "check the storage, the network, and `storage_options`"
-_WAITS = "the pipeline waits for it, and goes on by itself"
+_WAITS = "; the pipeline waits for it, and goes on by itself; remedy: "
 
 
 class Probe(Protocol):
@@ -77,6 +77,14 @@ def problem(definition: Definition) -> Finding | None:
     return None if said[0] is None else Finding(SINK, False, said[0][0], remedy)
 
 
+def sink_finding(said: str | None) -> Finding | None:
+    """The finding of what a SinkWatch has said; None where the sink answers."""
+    if said is None:
+        return None
+    what, _, remedy = said.partition(_WAITS)
+    return Finding(SINK, False, what, remedy)
+
+
 class SinkWatch:
     """Asks the sink of a run every second, in a thread; `None`: there is nothing to ask."""
 
@@ -94,7 +102,7 @@ class SinkWatch:
         asked, said = self._asked, self._said
         if asked is not None and time.monotonic() - asked > 2 * _ANSWER_SECONDS:
             said = "the sink does not answer"
-        return None if said is None else f"{said}; {_WAITS}; remedy: {self._remedy}"
+        return None if said is None else f"{said}{_WAITS}{self._remedy}"
 
     def stop(self) -> None:
         """End the questions."""

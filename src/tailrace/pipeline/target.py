@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -79,7 +80,7 @@ def build(definition: Definition, config: Config) -> Target:
 
 @dataclass
 class Replica:
-    """The replica sink, hooked into a stream. `written` counts the rows it changed by batch.
+    """The replica sink, hooked into a stream. `written` counts the rows it changed by batch, `rows` by table.
 
     `watch` is shown, on the driver, the first WATCHED batches of changes of every micro-batch, once they are written.
     The tables of signals, `aside`, are none of the replica's. `repeated` is the micro-batch that this run repeats.
@@ -94,6 +95,7 @@ class Replica:
     set_aside: tuple[SetAside, ...] = ()
     states: TableStates = field(default_factory=TableStates)
     written: Counts = field(default_factory=Counts)
+    rows: Counter[str] = field(default_factory=Counter)
     shape: str = "arrow"
 
     def attach(self, frame: DataFrame) -> DataStreamWriter:
@@ -122,7 +124,9 @@ class Replica:
         self.states.written(batch_id, reports.values())
         self.set_aside = found(target.path, target.storage_options, target.names)
         failpoint.reach("after-write")
-        self.written[batch_id] = sum(report.upserted + report.deleted for report in reports.values())
+        changed = {table: report.upserted + report.deleted for table, report in reports.items()}
+        self.written[batch_id] = sum(changed.values())
+        self.rows = self.rows + Counter(changed)  # another object, as others read the one before
 
     def _tell(self, reports: Iterable[TableReport]) -> None:
         for report in reports:

@@ -114,6 +114,13 @@ def _distinct(names: dict[str, str]) -> dict[str, str]:
     return names
 
 
+class Http(Part):
+    """Where metrics, health checks and the console are served; on this machine alone unless `host` says otherwise."""
+
+    port: Annotated[int, Field(ge=0, le=65535)]
+    host: str = Field(default="127.0.0.1", min_length=1)
+
+
 class ReadAgain(Part):
     """How a table is read again: so many rows a second at most (0: as many as can be read), and at most so often."""
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from tailrace.cli import demo_screen
 from tailrace.cli.demo_screen import EVENTS_SHOWN, Screen
 from tailrace.cli.demo_shop import by_key
-from tailrace.cli.status import Status
+from tailrace.operate.status import Status
 from tailrace.sinks.console import Event
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.cli import run, terminal
-from tailrace.cli.run import ProgressPrinter, WarningPrinter, checkpoint_position, line, waiting
+from tailrace.cli import run_output, terminal
+from tailrace.cli.run_output import ProgressPrinter, WarningPrinter, checkpoint_position, line, waiting
 from tailrace.errors import ConfigError
 from tailrace.pipeline import activity
 from tailrace.pipeline.activity import ASKS, RESTARTS, WRITES, Activity, ActivityWatch
@@ -41,7 +41,7 @@ def test_people_get_the_rate_since_the_last_line_and_a_line_while_it_waits(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(run_output.time, "monotonic", lambda: clock[0])
     printer = ProgressPrinter(as_json=False, position=lambda: "the checkpoint is at micro-batch 13, 0/9")
 
     def shown(progress: Progress, seconds: float) -> str:
@@ -116,7 +116,7 @@ def test_a_machine_gets_a_line_a_batch_and_some_of_a_first_snapshot(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(run_output.time, "monotonic", lambda: clock[0])
     printer = ProgressPrinter(as_json=True)
     printer.show(replace(NOTHING, snapshot=FIRST))
     assert not capsys.readouterr().out, "it may be over soon"
@@ -136,7 +136,7 @@ def test_incomplete_tables_and_warnings_are_shown_when_they_change_and_again_lat
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(run_output.time, "monotonic", lambda: clock[0])
     state = Snapshots().lacking("public.[t]", "permission denied (signal s1)")
     wrong = replace(BATCH, offset={"snapshots": replace(state, warnings=("p lacks public.u",)).to_json()})
     printer = ProgressPrinter(as_json=True)
@@ -174,7 +174,7 @@ def test_a_warning_is_printed_again_after_ten_minutes_whatever_its_numbers_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(run_output.time, "monotonic", lambda: clock[0])
     log = tmp_path / "log"
     log.touch()
     printer = WarningPrinter(LogFile(log), ("x: has no effect",))

@@ -7,13 +7,14 @@ from io import StringIO
 
 from rich.console import Console
 
-from tailrace.cli.status import Status, first, table
-from tailrace.cli.status import assess as assess_at
+from tailrace.cli.status import table
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import SourceState
 from tailrace.connectors.postgres.admin.operations import SlotState, position, state_of
 from tailrace.connectors.snapshots import Place
 from tailrace.model.quantity import size
+from tailrace.operate.status import Status, first
+from tailrace.operate.status import assess as assess_at
 from tailrace.pipeline.checkpoint import Batch, Position
 from tailrace.pipeline.run_state import RunState
 from tailrace.snapshot.progress import Progress

@@ -40,7 +40,7 @@ WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
 ORDER BY 1, 2
 """
 _SLOT = """
-SELECT slot_name AS name, plugin, active, active_pid AS pid, wal_status,
+SELECT slot_name AS name, plugin, active, active_pid AS pid, wal_status, safe_wal_size AS headroom_bytes,
        restart_lsn::text AS restart, confirmed_flush_lsn::text AS confirmed
 FROM pg_replication_slots WHERE slot_name = %s
 """
@@ -74,7 +74,11 @@ class LogPosition:
 
 @dataclass(frozen=True)
 class SlotState:
-    """A replication slot as the server tells it; LSNs as text."""
+    """A replication slot as the server tells it; LSNs as text.
+
+    `headroom_bytes`: so much log can come before the slot is invalidated; None where there is no limit
+    (max_slot_wal_keep_size).
+    """
 
     name: str
     plugin: str | None
@@ -83,6 +87,7 @@ class SlotState:
     wal_status: str | None
     restart: str | None
     confirmed: str | None
+    headroom_bytes: int | None = None
 
 
 def tables(config: Config) -> list[TableOverview]:

@@ -1,0 +1,240 @@
+"""Answers requests of Kafka Connect's REST interface for the pipelines of this process, as kcctl and dashboards ask.
+
+A pipeline is a source connector of its name with one task, 0. Files decide which pipelines are there and how they are
+configured, so nothing is created, changed or deleted here; what Connect would answer to that is refused with the way to
+do it. Paths and forms are those of Connect 4.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tailrace.config.option import HIDDEN, Option
+from tailrace.connectors import registry
+from tailrace.errors import ConfigError
+from tailrace.operate.health import health
+from tailrace.operate.masked import is_secret_name, shown
+from tailrace.operate.pipelines import Pipelines
+from tailrace.operate.server import Refusal, Request, Response
+from tailrace.operate.watch import Figures
+from tailrace.version import __version__
+
+_BY_FILES = "pipelines are files: add, change or remove the file in the folder of `tailrace run FOLDER`"
+_LEVELS = {"TRACE": "DEBUG", "DEBUG": "DEBUG", "INFO": "INFO", "WARN": "WARNING", "ERROR": "ERROR", "FATAL": "CRITICAL"}
+
+
+class ConnectApi:
+    """The interface over some pipelines."""
+
+    def __init__(self, pipelines: Pipelines) -> None:
+        self._pipelines = pipelines
+        self._worker = f"{socket.gethostname()}:tailrace"
+
+    def answer(self, request: Request) -> Response | None:
+        """The answer, None for another path. Raises Refusal."""
+        parts = [part for part in request.path.split("/") if part]
+        method = "GET" if request.method == "HEAD" else request.method
+        if not parts:
+            return Response(self._root()) if method == "GET" else None
+        if parts[0] == "connectors":
+            return self._connectors(request, method, parts[1:])
+        if parts[0] == "connector-plugins":
+            return _plugins(request, method, parts[1:])
+        if parts[:2] == ["admin", "loggers"]:
+            return _loggers(request, method, parts[2:])
+        return None
+
+    def _root(self) -> dict[str, str]:
+        return {"version": __version__, "commit": "tailrace", "kafka_cluster_id": "tailrace"}
+
+    def _connectors(self, request: Request, method: str, parts: list[str]) -> Response:
+        if not parts:
+            if method != "GET":
+                raise Refusal(405, _BY_FILES)
+            return Response(self._all(request.query.get("expand", "")))
+        figures = self._figures(parts[0])
+        below = "/".join(parts[1:])
+        if method == "GET":
+            return Response(self._read(figures, below))
+        return self._act(request, method, figures, below)
+
+    def _all(self, expand: str) -> Any:
+        found = self._pipelines.figures()
+        wanted = [form for form in ("info", "status") if form in expand.split(",")]
+        if not wanted:
+            return [each.definition.name for each in found]
+        forms: Mapping[str, Callable[[Figures], Any]] = {"info": _info, "status": self._status}
+        return {each.definition.name: {form: forms[form](each) for form in wanted} for each in found}
+
+    def _figures(self, name: str) -> Figures:
+        for each in self._pipelines.figures():
+            if each.definition.name == name:
+                return each
+        raise Refusal(404, f"Connector {name} not found")
+
+    def _read(self, figures: Figures, below: str) -> Any:
+        name = figures.definition.name
+        if below == "tasks/0/status":
+            return self._status(figures)["tasks"][0]
+        if below == "topics":
+            if figures.definition.sink.kafka is not None:
+                raise Refusal(403, "Topic tracking is disabled.")
+            return {name: {"topics": []}}
+        reads: Mapping[str, Callable[[], Any]] = {
+            "": lambda: _info(figures),
+            "config": lambda: shown(figures.definition, figures.config),
+            "status": lambda: self._status(figures),
+            "tasks": lambda: [
+                {"id": {"connector": name, "task": 0}, "config": shown(figures.definition, figures.config)}
+            ],
+            "tasks-config": lambda: {f"{name}-0": shown(figures.definition, figures.config)},
+            "offsets": lambda: _offsets(figures),
+        }
+        if below not in reads:
+            raise Refusal(404, f"there is nothing at /connectors/{name}/{below}")
+        return reads[below]()
+
+    def _status(self, figures: Figures) -> dict[str, Any]:
+        found = health(figures.status)
+        state: dict[str, Any] = {"state": found.condition.connect_state, "worker_id": self._worker}
+        if state["state"] == "FAILED":
+            state["trace"] = f"{found.what}\n{found.todo}"
+        tasks = [] if state["state"] == "STOPPED" else [{"id": 0, **state}]
+        return {"name": figures.definition.name, "connector": state, "tasks": tasks, "type": "source"}
+
+    def _act(self, request: Request, method: str, figures: Figures, below: str) -> Response:
+        name = figures.definition.name
+        if (method, below) == ("PUT", "pause"):
+            self._pipelines.pause(name)
+            return Response(status=202)
+        if (method, below) == ("PUT", "resume"):
+            self._pipelines.resume(name)
+            return Response(status=202)
+        if (method, below) == ("PUT", "stop"):
+            self._pipelines.stop(name)
+            return Response(status=204)
+        if (method, below) in (("POST", "restart"), ("POST", "tasks/0/restart")):
+            is_failed = figures.status.condition.connect_state == "FAILED"
+            if request.query.get("onlyFailed", "").lower() != "true" or is_failed:
+                self._pipelines.restart(name)
+            if request.query.get("includeTasks", "").lower() == "true":
+                return Response(self._status(figures), 202)
+            return Response(status=204)
+        if below == "offsets":
+            raise Refusal(405, "a position is part of Spark's checkpoint: see `tailrace offset` and `tailrace drop`")
+        raise Refusal(405, _BY_FILES)
+
+
+def _info(figures: Figures) -> dict[str, Any]:
+    name = figures.definition.name
+    tasks = [{"connector": name, "task": 0}]
+    return {"name": name, "config": shown(figures.definition, figures.config), "tasks": tasks, "type": "source"}
+
+
+def _offsets(figures: Figures) -> dict[str, Any]:
+    offset = figures.status.offset
+    if offset is None:
+        return {"offsets": []}
+    return {"offsets": [{"partition": {"server": figures.config.text("topic.prefix")}, "offset": dict(offset)}]}
+
+
+def _entry(name: str) -> registry.Entry:
+    for entry in registry.BUILT_IN.values():
+        if name in (*entry.classes, *(each.rpartition(".")[2] for each in entry.classes)):
+            return entry
+    raise Refusal(404, f"there is no connector plugin {name}")
+
+
+def _plugins(request: Request, method: str, parts: list[str]) -> Response:
+    if not parts and method == "GET":
+        known = [entry.classes[0] for entry in registry.BUILT_IN.values() if entry.classes]
+        return Response([{"class": name, "type": "source", "version": __version__} for name in known])
+    if len(parts) == 2 and parts[1] == "config" and method == "GET":
+        return Response([_definition(option) for option in _table(_entry(parts[0])) if not option.is_family])
+    if len(parts) == 3 and parts[1:] == ["config", "validate"] and method == "PUT":
+        return Response(_validated(_entry(parts[0]), request.json()))
+    raise Refusal(404, f"there is nothing at {request.path}")
+
+
+def _table(entry: registry.Entry) -> list[Option]:
+    return list(registry.imported(str(entry.options)))
+
+
+def _definition(option: Option) -> dict[str, Any]:
+    kind = "PASSWORD" if option.secret else {"integer": "INT", "boolean": "BOOLEAN"}.get(option.kind.label, "STRING")
+    return {
+        "name": option.name,
+        "type": kind,
+        "required": option.required,
+        "default_value": option.default,
+        "importance": "HIGH" if option.required else "MEDIUM",
+        "documentation": option.help,
+        "group": "",
+        "order_in_group": -1,
+        "width": "NONE",
+        "display_name": option.name,
+        "dependents": [],
+    }
+
+
+def _validated(entry: registry.Entry, given: Any) -> dict[str, Any]:
+    """What is wrong with properties, by their names; what concerns several of them stands with connector.class."""
+    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+        raise Refusal(400, "the body should be a JSON object of texts")
+    lines = list[str]()
+    try:
+        entry.load().resolve(given)
+    except ConfigError as error:
+        lines = [
+            line.strip() for line in str(error).splitlines() if line.strip() and not line.strip().endswith("wrong:")
+        ]
+    options = [option for option in _table(entry) if not option.is_family]
+    errors: dict[str, list[str]] = {name: [] for name in ("connector.class", *(option.name for option in options))}
+    for line in lines:
+        name, colon, rest = line.partition(": ")
+        errors[name if colon and name in errors else "connector.class"].append(rest if name in errors else line)
+    configs = [
+        {"definition": _definition(option), "value": _value(option.name, given, errors, option.secret)}
+        for option in options
+    ]
+    if not any(option.name == "connector.class" for option in options):
+        definition = _definition(Option("connector.class", required=True, help="The connector's class."))
+        configs.insert(0, {"definition": definition, "value": _value("connector.class", given, errors, False)})
+    count = sum(bool(each["value"]["errors"]) for each in configs)
+    return {"name": entry.classes[0], "error_count": count, "groups": [], "configs": configs}
+
+
+def _value(name: str, given: Mapping[str, str], errors: Mapping[str, list[str]], is_secret: bool) -> dict[str, Any]:
+    value = given.get(name)
+    if value is not None and (is_secret or is_secret_name(name)):
+        value = HIDDEN
+    return {"name": name, "value": value, "recommended_values": [], "errors": errors[name], "visible": True}
+
+
+def _loggers(request: Request, method: str, parts: list[str]) -> Response:
+    """The levels of this process; those of Spark's Python processes and of Java are Spark's."""
+    if not parts and method == "GET":
+        names = ["root", *sorted(name for name in logging.root.manager.loggerDict if name.startswith("tailrace"))]
+        return Response({name: _level(name) for name in names})
+    if len(parts) != 1:
+        raise Refusal(404, f"there is nothing at {request.path}")
+    if method == "GET":
+        return Response(_level(parts[0]))
+    given = request.json()
+    level = given.get("level") if isinstance(given, dict) else None
+    if method != "PUT" or str(level).upper() not in _LEVELS:
+        raise Refusal(404, f"Invalid log level {level}: one of {', '.join(_LEVELS)}")
+    if parts[0] != "root" and not parts[0].startswith("tailrace"):
+        raise Refusal(404, f"Logger {parts[0]} not found: take root, or tailrace and what is below it")
+    logging.getLogger(None if parts[0] == "root" else parts[0]).setLevel(_LEVELS[str(level).upper()])
+    return Response([parts[0]])
+
+
+def _level(logger: str) -> dict[str, Any]:
+    found = logging.getLogger(None if logger == "root" else logger).getEffectiveLevel()
+    names = {"WARNING": "WARN", "CRITICAL": "FATAL"}
+    name = logging.getLevelName(found)
+    return {"level": names.get(name, name), "last_modified": None}

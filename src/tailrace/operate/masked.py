@@ -1,0 +1,59 @@
+"""Shows the properties of a pipeline without secrets, and takes secrets out of texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from tailrace.config import Config
+from tailrace.config.option import HIDDEN
+from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
+
+# Names of properties that may hold a secret although no connector declares them, and user names with passwords in URLs.
+_SECRET = re.compile(r".*(password|secret|token|credential|apikey|api\.key|private|jaas).*", re.IGNORECASE)
+_USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
+# A shorter secret would be found in every text.
+_LEAST = 3
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a property of that name may hold a secret."""
+    return _SECRET.fullmatch(name) is not None
+
+
+def shown(definition: Definition, config: Config) -> dict[str, str]:
+    """The connector's properties without secrets; a reference such as `${env:NAME}` is shown as it is written."""
+    written = {name.lower(): value for name, value in definition.written().items()}
+    # Under another name than the written one, a property is known by what the reference stands for.
+    referenced = {value for name, value in definition.properties().items() if "${" in written.get(name.lower(), "")}
+    classes = definition.entry.classes
+    found = {"name": definition.name, "connector.class": classes[0] if classes else definition.entry.name}
+    for name, value in config.shown().items():
+        raw = written.get(name.lower(), "")
+        if value == HIDDEN or is_secret_name(name) or ("${" not in raw and value in referenced):
+            found[name] = HIDDEN
+        else:
+            found[name] = _USER_INFO.sub(f"{HIDDEN}@", raw if "${" in raw else value)
+    return found
+
+
+def without_secrets(text: str, definition: Definition, config: Config) -> str:
+    """A text without the values of all secrets of a pipeline, and without what stands before an @ in URLs."""
+    for secret in sorted(set(_secrets(definition, config)), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return _USER_INFO.sub(f"{HIDDEN}@", text)
+
+
+def _secrets(definition: Definition, config: Config) -> Iterator[str]:
+    visible = shown(definition, config)
+    target = definition.sink.target
+    others: Mapping[str, object] = {}
+    if isinstance(target, KafkaTarget | ReplicaTarget):
+        others = target.properties if isinstance(target, KafkaTarget) else target.storage_options
+    pairs = [
+        *((value, visible.get(name, HIDDEN) == HIDDEN) for name, value in config.given.items()),
+        *((str(value), is_secret_name(name)) for name, value in others.items()),
+    ]
+    for value, is_hidden in pairs:
+        if is_hidden and len(value) >= _LEAST:
+            yield value

@@ -1,0 +1,150 @@
+"""Runs one pipeline of several in a thread of its own, and starts it again after a failure, with growing pauses."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Literal, Protocol
+
+from tailrace.connectors.finding import Finding
+from tailrace.errors import TailraceError
+from tailrace.operate.watch import RunWatch
+from tailrace.pipeline.definition import Definition
+from tailrace.pipeline.preflight import before_start
+from tailrace.pipeline.progress import Progress
+from tailrace.pipeline.runner import Run
+from tailrace.pipeline.shared_session import SharedSession
+
+log = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.5
+FIRST_SECONDS, LONGEST_SECONDS = 5.0, 300.0
+
+Wanted = Literal["running", "paused", "stopped", "closed"]
+
+
+class Listener(Protocol):
+    """Is told what happens to a pipeline, in the thread of that pipeline."""
+
+    def begins(self) -> None:
+        """The pipeline is about to start."""
+
+    def checked(self, findings: list[Finding]) -> None:
+        """The problems and warnings that its check has found; it starts now."""
+
+    def goes_on(self, progress: Progress, *, last: bool = False) -> None:
+        """How far it is; `last`: it has ended."""
+
+    def failed(self, error: TailraceError, seconds: float | None) -> None:
+        """It failed and is started again after so many seconds; None: it is not."""
+
+    def ends(self, why: str) -> None:
+        """It has ended in order."""
+
+
+class Member:
+    """One pipeline. `once`: it ends when all is read that was there at the start, and after its first failure."""
+
+    def __init__(self, definition: Definition, session: SharedSession, listener: Listener, *, once: bool) -> None:
+        self.definition, self._session, self._listener, self._once = definition, session, listener, once
+        self.watch = RunWatch(definition)
+        self.error: TailraceError | None = None
+        self._wanted: Wanted = "running"
+        self._restarts, self._failures = False, 0
+        self._signal = threading.Condition()
+        self._thread = threading.Thread(target=self._live, name=definition.name, daemon=True)
+        self._thread.start()
+
+    def want(self, wanted: Wanted, *, restart: bool = False) -> None:
+        """Have it run, be paused, be stopped or end for good; `restart`: end the present run in any case."""
+        with self._signal:
+            if self._wanted != "closed":
+                self._wanted, self._restarts, self._failures = wanted, restart, 0
+            self._signal.notify_all()
+
+    def close(self) -> None:
+        """Wait until it has ended for good; `want` has asked for that."""
+        self._thread.join()
+        self.watch.close()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended for good."""
+        return not self._thread.is_alive()
+
+    def _live(self) -> None:
+        while self._waits():
+            self.error = None
+            self.watch.starting()
+            try:
+                self._run()
+            except TailraceError as error:
+                self._fail(error)
+            except Exception as error:  # a defect of one pipeline does not end the others
+                log.exception("pipeline %s has failed by a defect", self.definition.name)
+                what = f"{type(error).__name__}: {error}"
+                self._fail(TailraceError(what, remedy="report it, with the traceback of the log"))
+            if self._once:
+                return
+
+    def _waits(self) -> bool:
+        """Wait until it is to run; False if it is to end for good."""
+        with self._signal:
+            self._signal.wait_for(lambda: self._wanted in ("running", "closed"))
+            self._restarts = False
+            return self._wanted == "running"
+
+    def _run(self) -> None:
+        """Run it until it ends or something else is wanted. Raises what ends it."""
+        self._listener.begins()
+        self._listener.checked(before_start(self.definition))
+        run = self._session.start(self.definition)
+        try:
+            has_ended = self._follow(run)
+        finally:
+            _stop(run)
+        lacking = (*run.set_aside, *run.incomplete)
+        if self._once and has_ended and lacking:
+            raise TailraceError("all that there was has been read, but\n  " + "\n  ".join(lacking))
+        with self._signal:
+            if has_ended and self._wanted == "running":
+                self._wanted = "stopped"
+            self.watch.ended(is_paused=self._wanted == "paused")
+        self._listener.ends("it has read everything" if has_ended else "it was stopped")
+
+    def _follow(self, run: Run) -> bool:
+        """Whether it has ended by itself."""
+        while self._wanted == "running" and not self._restarts:
+            if run.await_(_LOOK_SECONDS):
+                self._say(run, last=True)
+                return True
+            self._say(run)
+        return False
+
+    def _say(self, run: Run, *, last: bool = False) -> None:
+        progress = run.progress()
+        self.watch.said(progress)
+        self._listener.goes_on(progress, last=last)
+        if progress.batches.count:
+            self._failures = 0
+
+    def _fail(self, error: TailraceError) -> None:
+        """Remember the error, and wait for the next start."""
+        self.error = error
+        self.watch.ended(error)
+        with self._signal:
+            self._failures += 1
+            pause = min(FIRST_SECONDS * 2 ** (self._failures - 1), LONGEST_SECONDS)
+            is_again = self._wanted == "running" and not self._once
+            self._listener.failed(error, pause if is_again else None)
+            if is_again:
+                failures, deadline = self._failures, time.monotonic() + pause
+                self._signal.wait_for(lambda: self._failures != failures, deadline - time.monotonic())
+
+
+def _stop(run: Run) -> None:
+    try:
+        run.stop()
+    except TailraceError as error:
+        log.info("the pipeline ended while it was stopped: %s", error)

@@ -1,0 +1,187 @@
+"""Metrics in Prometheus's text form: those of the reference's exporter under its names and labels, and our own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, UnknownMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE
+from prometheus_client.registry import Collector
+
+from tailrace.operate import as_debezium
+from tailrace.operate.condition import Condition
+from tailrace.operate.memory import memory
+from tailrace.operate.watch import Figures
+from tailrace.version import __version__
+
+__all__ = ["CONTENT_TYPE", "exposition"]
+
+# A value with the labels that it has besides `pipeline`.
+Sample = tuple[tuple[str, ...], float]
+
+
+@dataclass(frozen=True)
+class Family:
+    """One of our own metrics; `samples` gives its values for a pipeline, none where they are not known."""
+
+    name: str
+    help: str
+    samples: Callable[[Figures], Iterable[Sample]]
+    labels: tuple[str, ...] = ()
+    is_counter: bool = False
+
+    def collected(self, all_figures: Sequence[Figures]) -> Metric:
+        """The metric of all pipelines."""
+        kind = CounterMetricFamily if self.is_counter else GaugeMetricFamily
+        metric: CounterMetricFamily | GaugeMetricFamily = kind(self.name, self.help, labels=("pipeline", *self.labels))
+        for figures in all_figures:
+            for labels, value in self.samples(figures):
+                metric.add_metric((figures.definition.name, *labels), value)
+        return metric
+
+
+def _known(value: float | None) -> list[Sample]:
+    return [] if value is None else [((), value)]
+
+
+def _by(values: Mapping[str, float]) -> list[Sample]:
+    return [((name,), value) for name, value in values.items()]
+
+
+def _conditions(figures: Figures) -> list[Sample]:
+    present = figures.status.condition
+    return [((each.value,), float(each is present)) for each in Condition]
+
+
+def _lag_bytes(figures: Figures) -> list[Sample]:
+    values = {"read": figures.read_bytes, "written": figures.status.lag_bytes}
+    return _by({stage: value for stage, value in values.items() if value is not None})
+
+
+def _lag_seconds(figures: Figures) -> list[Sample]:
+    values = {"read": figures.read_seconds, "written": figures.status.lag_seconds}
+    return _by({stage: value for stage, value in values.items() if value is not None})
+
+
+def _tables(figures: Figures) -> list[Sample]:
+    counts = Counter(each.state for each in figures.status.replica)
+    counts["given up"] = len(figures.status.incomplete)
+    return _by(counts)
+
+
+def _headroom(figures: Figures) -> list[Sample]:
+    slot = figures.status.fields.get("slot") or {}
+    return _known(slot.get("headroom_bytes"))
+
+
+FAMILIES = (
+    Family("tailrace_condition", "1 for the condition in which the pipeline is.", _conditions, ("condition",)),
+    Family("tailrace_ready", "Whether changes arrive in the sink.", lambda it: _known(it.status.condition.is_ready)),
+    Family("tailrace_source_up", "Whether the database answers.", lambda it: _known(it.status.current is not None)),
+    Family(
+        "tailrace_sink_up",
+        "Whether the sink answers.",
+        lambda it: [] if it.progress is None else _known(it.progress.sink_problem is None),
+    ),
+    Family(
+        "tailrace_lag_bytes",
+        "Log between its end and what is planned to be read, or written to the sink.",
+        _lag_bytes,
+        ("stage",),
+    ),
+    Family(
+        "tailrace_lag_seconds",
+        "How long ago the log ended at what is planned to be read, or written to the sink.",
+        _lag_seconds,
+        ("stage",),
+    ),
+    Family(
+        "tailrace_log_retained_bytes",
+        "Log that the server keeps for the pipeline.",
+        lambda it: _known(it.status.fields.get("retained_bytes")),
+    ),
+    Family("tailrace_log_headroom_bytes", "Log that can come before the server drops what is needed.", _headroom),
+    Family("tailrace_events", "Events written.", lambda it: _known(it.totals.events), is_counter=True),
+    Family("tailrace_batches", "Micro-batches written.", lambda it: _known(it.totals.batches), is_counter=True),
+    Family(
+        "tailrace_batch_stage_seconds",
+        "Time of micro-batches, by Spark's names of their stages; triggerExecution is the whole.",
+        lambda it: _by(it.totals.seconds),
+        ("stage",),
+        is_counter=True,
+    ),
+    Family(
+        "tailrace_table_rows",
+        "Rows put and deleted in a table of a replica.",
+        lambda it: _by(it.totals.rows),
+        ("table",),
+        is_counter=True,
+    ),
+    Family("tailrace_tables", "Tables of a replica by state; given up: snapshots.", _tables, ("state",)),
+    Family(
+        "tailrace_dead_letters",
+        "Changes that are stored for a table that is set aside.",
+        lambda it: _by({each.name: each.changes for each in it.status.set_aside}),
+        ("table",),
+    ),
+    Family(
+        "tailrace_snapshot_rows",
+        "Rows that a running snapshot has read.",
+        lambda it: [] if it.status.snapshot is None else _known(it.status.snapshot.rows),
+    ),
+    Family(
+        "tailrace_snapshot_seconds_left",
+        "Time that a running snapshot will take, about.",
+        lambda it: [] if it.status.snapshot is None else _known(it.status.snapshot.seconds_left),
+    ),
+    Family("tailrace_restarts", "Restarts of the query.", lambda it: _known(it.totals.restarts), is_counter=True),
+    Family("tailrace_starts", "Starts of the pipeline.", lambda it: _known(it.starts), is_counter=True),
+    Family(
+        "tailrace_looked_seconds",
+        "How long ago checkpoint and database were looked at.",
+        lambda it: [] if it.looked_at is None else _known(it.at - it.looked_at),
+    ),
+)
+
+
+class _Metrics(Collector):
+    def __init__(self, all_figures: Sequence[Figures], broken: Iterable[str]) -> None:
+        self._figures, self._broken = all_figures, broken
+
+    def collect(self) -> Iterator[Metric]:
+        release = GaugeMetricFamily("tailrace_info", "The release.", labels=("version",))
+        release.add_metric((__version__,), 1)
+        yield release
+        for family in FAMILIES:
+            yield family.collected(self._figures)
+        used = GaugeMetricFamily("tailrace_memory_bytes", "Resident memory by kind of process.", labels=("process",))
+        for kind, resident in memory().items():
+            used.add_metric((kind,), resident)
+        yield used
+        wrong = GaugeMetricFamily(
+            "tailrace_broken_files", "Files without a pipeline that can be run.", labels=("file",)
+        )
+        for file in self._broken:
+            wrong.add_metric((file,), 1)
+        yield wrong
+        yield from self._as_debezium()
+
+    def _as_debezium(self) -> Iterator[Metric]:
+        """The exporter of the reference gives metrics no type and no help of their own."""
+        found: dict[str, UnknownMetricFamily] = {}
+        for figures in self._figures:
+            for name, labels, value in as_debezium.samples(figures):
+                full = f"debezium_metrics_{name}"
+                metric = found.setdefault(full, UnknownMetricFamily(full, f"The reference's attribute {name}."))
+                metric.add_sample(full, labels, value)
+        yield from found.values()
+
+
+def exposition(all_figures: Sequence[Figures], broken: Iterable[str] = ()) -> bytes:
+    """The metrics of all pipelines of this process; `broken` are the names of files that hold none."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Metrics(all_figures, broken))
+    return generate_latest(registry)

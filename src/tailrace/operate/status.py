@@ -1,0 +1,316 @@
+"""The status of a pipeline: its run, its position, its lag, and what database and sink report about it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailrace.connectors.finding import SINK, Finding
+from tailrace.errors import SinkError, SourceError, TailraceError
+from tailrace.operate.condition import Condition, Facts, condition
+from tailrace.pipeline.activity import RESTARTS, WRITES
+
+if TYPE_CHECKING:
+    from tailrace.config import Config
+    from tailrace.connectors.ports import Admin, Detail, SourceState
+    from tailrace.connectors.ports import Position as LogPosition
+    from tailrace.pipeline.checkpoint import Position
+    from tailrace.pipeline.definition import Definition
+    from tailrace.pipeline.progress import Progress
+    from tailrace.pipeline.run_state import RunState
+    from tailrace.sinks.replica.aside import SetAside
+    from tailrace.snapshot.incomplete import Incomplete
+    from tailrace.snapshot.report import Report
+
+# A run says how far it is twice a second. One that has said nothing for so long hangs.
+SILENT_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class ReplicaTable:
+    """A table of a replica: its state, since when (ISO 8601), why it is not complete, and what it takes to be so."""
+
+    table: str
+    state: str
+    since: str
+    why: str | None
+    takes: str | None
+    is_lacking: bool
+
+
+@dataclass(frozen=True)
+class Live:
+    """What the process of a run knows of it: the newest progress (None: Spark starts), and how old that is."""
+
+    progress: Progress | None = None
+    silent_seconds: float = 0.0
+    is_paused: bool = False
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a micro-batch of this run is finished or being written."""
+        return self.progress is not None and (self.progress.batch is not None or self.progress.activity == WRITES)
+
+
+@dataclass(frozen=True)
+class Status:
+    """What the command shows. `lag_seconds`: how long ago the log ended at the position, 0 if it still does.
+
+    `current` is where the server's log ends, None if the server cannot be queried: `problems` then says why.
+
+    `lag_bytes` is None if the database has no such measure. `incomplete` are the tables whose snapshots were given up,
+    `problems` what keeps changes from the pipeline now. `run` is whether the pipeline runs, and of what the last
+    run ended; `set_aside` are the tables whose changes its replica cannot take. `details` and `fields` are what only
+    this database has, for people and for `--json`. `live` is what the process of the run itself knows besides,
+    `offset` what is stored of the position.
+    """
+
+    name: str
+    phase: str
+    batch: int | None
+    position: str | None
+    current: str | None
+    lag_bytes: int | None
+    lag_seconds: float | None
+    tables: dict[str, int]
+    snapshot: Report | None = None
+    incomplete: tuple[Incomplete, ...] = ()
+    problems: tuple[Finding, ...] = ()
+    details: tuple[Detail, ...] = ()
+    run: RunState | None = None
+    set_aside: tuple[SetAside, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    replica: tuple[ReplicaTable, ...] = ()
+    live: Live | None = None
+    offset: Mapping[str, Any] | None = None
+
+    @property
+    def is_lacking(self) -> bool:
+        """Whether tables of the replica are set aside, or may differ from the source."""
+        return bool(self.set_aside) or any(each.is_lacking for each in self.replica)
+
+    @property
+    def condition(self) -> Condition:
+        """See condition.py."""
+        errors = [finding for finding in self.problems if finding.ok is False]
+        is_sink_away = any(finding.name == SINK for finding in errors)
+        others = [finding for finding in errors if finding.name != SINK]
+        progress = None if self.live is None else self.live.progress
+        return condition(
+            Facts(
+                "stopped" if self.run is None else self.run.state,
+                self.phase,
+                is_source_away=bool(others) and self.current is None,
+                is_sink_away=is_sink_away,
+                has_errors=bool(others),
+                is_lacking=self.is_lacking,
+                is_silent=self.live is not None and self.live.silent_seconds > SILENT_SECONDS,
+                is_paused=self.live is not None and self.live.is_paused,
+                restarts=progress is not None and progress.activity == RESTARTS,
+                has_begun=None if self.live is None else self.live.has_begun,
+            )
+        )
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the pipeline does not run although nobody stopped it, cannot go on, or lacks a table."""
+        return self.is_lacking or self.condition.is_lost
+
+    def to_json(self) -> dict[str, Any]:
+        """For `--json`: the database's own fields are on the same level as the others."""
+        shown = asdict(self)
+        del shown["details"], shown["live"], shown["offset"]
+        return {**shown.pop("fields"), "condition": self.condition.value, **shown}
+
+
+@dataclass(frozen=True)
+class SourceLook:
+    """What checkpoint and server say of a pipeline at one moment; `server` is None if it cannot be queried.
+
+    `here` is the committed offset's position in the log, `planned` that of the newest one, which may not be written
+    yet; `reading` is a first snapshot that is not done.
+    """
+
+    position: Position
+    here: LogPosition | None
+    planned: LogPosition | None
+    server: SourceState | None
+    reading: Report | None
+    problems: tuple[Finding, ...]
+
+
+def look(definition: Definition, *, compares: bool = True) -> Status:
+    """The status of a pipeline, from its checkpoint and, if they can be queried, from the server and the sink.
+
+    `compares`: see source_look.
+    """
+    from tailrace.pipeline.aside import set_aside
+    from tailrace.pipeline.run_state import run_state
+    from tailrace.pipeline.sink_health import problem as sink_problem
+
+    source = source_look(definition, compares=compares)
+    run = run_state(definition.checkpoint)
+    status = status_of(definition.name, definition.config(), source, run, time.time(), run.caught_up)
+    status = replace(status, replica=replica_tables(definition))
+    if (away := sink_problem(definition)) is not None:
+        return replace(status, problems=(*status.problems, away))
+    try:
+        status = replace(status, set_aside=set_aside(definition))
+        status.tables.update(replica_rows(definition))
+    except SinkError as error:  # it answers, and cannot be read
+        status = replace(status, problems=(*status.problems, Finding(SINK, False, error.what, error.remedy)))
+    return status
+
+
+def source_look(
+    definition: Definition,
+    known: Position | None = None,
+    problems: tuple[Finding, ...] | None = None,
+    *,
+    compares: bool = True,
+) -> SourceLook:
+    """Looks at checkpoint (unless its position is `known`) and server; one that does not answer is a problem, no error.
+
+    `problems` are given where the server is not to be asked for them. `compares`: whether the pipeline could resume is
+    found out, too, for which log may have to be read. Raises ConfigError, OffsetError, SparkAloneError.
+    """
+    from tailrace.pipeline.first_snapshot import estimate
+    from tailrace.pipeline.query_id import position_of
+
+    config = definition.config()
+    found = known or position_of(definition)
+    admin = definition.package().admin(captured_by(config, found))
+    here, planned = (None if each is None else admin.position(each) for each in found.offsets)
+    try:
+        server = admin.state(found.pipeline)
+        reading = first(found, server, lambda: estimate(admin, config), time.time())
+        if problems is None:
+            problems = asked(admin, found, compares=compares)
+        return SourceLook(found, here, planned, server, reading, problems)
+    except SourceError as error:
+        return SourceLook(found, here, planned, None, None, (unasked(error),))
+
+
+def status_of(
+    name: str, config: Config, source: SourceLook, run: RunState, now: float, caught_up: float | None
+) -> Status:
+    """The status without what the sink says."""
+    from tailrace.snapshot.chunk_size import fixed_size
+
+    size = fixed_size(config)
+    status = assess(name, source.position, source.server, source.here, now, size, caught_up)
+    return replace(status, snapshot=status.snapshot or source.reading, problems=source.problems, run=run)
+
+
+def asked(admin: Admin, position: Position, *, compares: bool = True) -> tuple[Finding, ...]:
+    """What keeps changes from the pipeline, according to the server. Raises SourceError."""
+    problems = tuple(admin.problems(begun=position.committed is not None))
+    resumable = admin.resumable(position.offsets) if compares and position.committed is not None else None
+    return problems if resumable is None else (*problems, resumable)
+
+
+def unasked(error: TailraceError) -> Finding:
+    """The problem of a server that cannot be queried."""
+    what = error.what if error.where is None else f"{error.where}: {error.what}"
+    return Finding("connection", False, what, error.remedy)
+
+
+def captured_by(config: Config, position: Position) -> Config:
+    """The configuration with the tables that were added or removed while the pipeline ran."""
+    from tailrace.snapshot.progress import Progress
+
+    offset = position.committed.offset if position.committed else {}
+    return replace(config, tables=Progress.from_json(offset.get("snapshots")).tables)
+
+
+def assess(
+    name: str,
+    position: Position,
+    server: SourceState | None,
+    here: LogPosition | None,
+    now: float,
+    chunk_size: int | None = None,
+    caught_up: float | None = None,
+) -> Status:
+    """The status, from checkpoint and server; `server` is None if it cannot be queried.
+
+    `here` is the committed offset's position in the log; `now` and `caught_up` are times in seconds since
+    1970. The latter is what the run says, by the planner's looks at the log; without it the age of the position counts.
+    """
+    from tailrace.snapshot.progress import Progress
+    from tailrace.snapshot.report import report
+
+    done = position.committed
+    offset: dict[str, Any] = done.offset if done else {}
+    end = None if server is None else server.log_end
+    distance = None if here is None or end is None else end.distance(here)
+    lag = None if distance is None else max(0, distance)
+    planned = None if offset.get("ts_us") is None else offset["ts_us"] / 1e6
+    since = planned if caught_up is None else caught_up
+    age = None if since is None else max(0.0, now - since)
+    return Status(
+        name=name,
+        phase=offset.get("phase", "not started" if position.planned is None else "first batch"),
+        batch=done.number if done else None,
+        position=None if here is None else here.to_text(),
+        current=None if end is None else end.to_text(),
+        lag_bytes=lag,
+        lag_seconds=0.0 if here is not None and end is not None and not here < end else age,
+        tables={},
+        snapshot=report(offset, chunk_size, now),
+        incomplete=Progress.from_json(offset.get("snapshots")).incomplete,
+        details=() if server is None else server.details,
+        fields={} if server is None else server.fields,
+        offset=done.offset if done else None,
+    )
+
+
+def first(
+    position: Position, server: SourceState, estimate: Callable[[], tuple[int, int]], now: float
+) -> Report | None:
+    """How far a first snapshot is that runs or was stopped in the middle; see `first_report`."""
+    from tailrace.snapshot.report import first_report
+
+    planned = position.planned.offset if position.planned else None
+    done = position.committed.offset if position.committed else None
+    return first_report(planned, done, estimate, server.reads_snapshot, now)
+
+
+def replica_tables(definition: Definition) -> tuple[ReplicaTable, ...]:
+    """The states of a replica's tables; none for other sinks, and for a checkpoint that Spark alone can read."""
+    from tailrace.pipeline.checkpoint import SparkAloneError
+    from tailrace.pipeline.replica_states import stored_states
+    from tailrace.pipeline.table_states import Reaction, shown, takes
+
+    target = definition.sink.replica
+    if target is None:
+        return ()
+    try:
+        states = stored_states(definition.checkpoint)
+    except SparkAloneError:
+        return ()
+    reaction = Reaction(target.on_incomplete)
+    return tuple(
+        ReplicaTable(
+            shown(name),
+            state.state,
+            datetime.fromtimestamp(state.since, timezone.utc).isoformat(timespec="seconds"),
+            "; ".join(state.why) or None,
+            takes(state, reaction) if state.is_lacking else None,
+            state.is_lacking,
+        )
+        for name, state in sorted(states.items())
+    )
+
+
+def replica_rows(definition: Definition) -> dict[str, int]:
+    """Rows of each of a replica's tables; empty for other sinks and remote replicas."""
+    from tailrace.sinks.replica.target import row_counts
+
+    if definition.sink.replica is None:
+        return {}
+    return row_counts(Path(definition.sink.replica.path))

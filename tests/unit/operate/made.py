@@ -1,0 +1,56 @@
+"""Figures of pipelines that do not run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tailrace.operate.status import Live, ReplicaTable, Status
+from tailrace.operate.watch import Figures, Totals
+from tailrace.pipeline.batches import Batches
+from tailrace.pipeline.definition import from_content
+from tailrace.pipeline.progress import Progress
+from tailrace.pipeline.run_state import RunState
+from tailrace.sinks.replica.aside import SetAside
+from tailrace.snapshot.report import Report
+
+CONFIGS: dict[str, dict[str, str]] = {
+    "postgres": {"database.hostname": "h", "database.user": "u", "database.dbname": "d"},
+    "mongodb": {"mongodb.connection.string": "mongodb://reader:hidden@h:27017/?replicaSet=r"},
+    "sqlserver": {"database.hostname": "h", "database.user": "u", "database.names": "d"},
+    "db2": {"database.hostname": "h", "database.user": "u", "database.dbname": "d"},
+}
+
+
+def figures(
+    connector: str = "postgres", name: str = "shop", sink: dict[str, Any] | None = None, **config: str
+) -> Figures:
+    """A pipeline that streams."""
+    given = {**CONFIGS[connector], "topic.prefix": "shop.prefix", **config}
+    content = {
+        "name": name,
+        "source": {"connector": connector, "config": given},
+        "sink": sink or {"replica": {"path": "lake"}},
+        "checkpoint": "state",
+    }
+    definition = from_content(content, base=Path("/nowhere"), where="test")
+    progress = Progress(3, 70, 1.5, {"phase": "stream"}, batches=Batches(4, {"addBatch": 2.5}, {"addBatch": 0.5}))
+    offset = {"phase": "stream", "lsn": "0/180"}
+    slot = {"slot": {"headroom_bytes": 5000}, "retained_bytes": 300}
+    status = Status(name, "stream", 3, "0/180", "0/1C0", 64, 2.5, {}, fields=slot, offset=offset)
+    status = replace(status, run=RunState("running"), live=Live(progress))
+    now = time.time()
+    totals = Totals(70, 4, {"addBatch": 2.5}, 2, {"public.orders": 70})
+    return Figures(definition, definition.config(), status, totals, now, now - 4, now - 1, 3, 12.0, 0, 0.0)
+
+
+def with_tables(found: Figures, number: int) -> Figures:
+    """The same with many tables, one of them set aside, and a snapshot that runs."""
+    tables = tuple(ReplicaTable(f"public.t{each}", "complete", "noon", None, None, False) for each in range(number))
+    report = Report("incremental", "public.t0", 500, 900, 1, 2, 40.0, (), False)
+    aside = (SetAside("public!2Et1", "noon", "no number", "lake/_aside", 17),)
+    status = replace(found.status, replica=tables, snapshot=report, set_aside=aside)
+    rows = {f"public.t{each}": each for each in range(number)}
+    return replace(found, status=status, totals=replace(found.totals, rows=rows))
