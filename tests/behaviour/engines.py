@@ -1,8 +1,12 @@
-"""The engine that replica tests run with: `deltalake`, or `spark` in a process of test_replica_spark.py."""
+"""The engine that replica tests run with: `deltalake`, or `spark` and `iceberg` in processes of test_replica_engines.py.
+
+The engine `iceberg` is the format: its tables are in a catalog of SQLite.
+"""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 ENGINE = os.environ.get("TAILRACE_TEST_REPLICA_ENGINE", "deltalake")
 # Of Delta for Spark; the demo's Kafka comes the same way, so a mirror that has one has the other.
@@ -14,3 +18,23 @@ DELTA = {
     "spark.master": "local[2]",
     "spark.databricks.delta.snapshotPartitions": 1,
 }
+
+
+def place(folder: Path) -> tuple[str, dict[str, str]]:
+    """The root of a replica below a folder, with its options."""
+    if ENGINE != "iceberg":
+        return str(folder / "lake"), {}
+    return "iceberg://lake", catalog(folder / "lake")
+
+
+def sink(folder: Path) -> dict[str, object]:
+    """The settings of a replica in a pipeline file."""
+    if ENGINE != "iceberg":
+        return {"path": str(folder / "lake"), "engine": ENGINE}
+    return {"format": "iceberg", "namespace": "lake", "catalog": catalog(folder / "lake")}
+
+
+def catalog(folder: Path) -> dict[str, str]:
+    """The properties of an Iceberg catalog in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}"}

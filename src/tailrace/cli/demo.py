@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -88,7 +88,7 @@ class DemoShop(Protocol):
         """The traffic: each call is one transaction. It runs on a thread of its own."""
         ...
 
-    def compared(self, root: str) -> Iterator[tuple[str, Rows, Rows]]:
+    def compared(self, root: str, options: Mapping[str, str]) -> Iterator[tuple[str, Rows, Rows]]:
         """Each table with its rows at the source and in the replica at `root`, both by key."""
         ...
 
@@ -128,7 +128,7 @@ class Demo:
 
         assert self.definition.sink.replica is not None
         target = Replica(self.definition.sink.replica, watch=self._watch)
-        self.screen.say(f"Starting the pipeline into {target.target.path}")
+        self.screen.say(f"Starting the pipeline into {target.target.root}")
         running = Pipeline(self.definition, self.session, target).start()
         with stop_on_signals() as asked:
             self._follow(running, asked, seconds)
@@ -213,7 +213,8 @@ class Demo:
         """Compares every table row by row and says so; returns the tables that differ."""
         self.screen.say("Comparing replica and source, row by row")
         assert self.definition.sink.replica is not None
-        found = self.shop.compared(self.definition.sink.replica.path)
+        target = self.definition.sink.replica
+        found = self.shop.compared(target.root, target.options)
         return [table for table, source, replica in found if not self.screen.compared(table, source, replica)]
 
 

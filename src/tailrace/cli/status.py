@@ -243,7 +243,7 @@ def replica_rows(definition: Definition) -> dict[str, int]:
 
     if definition.sink.replica is None:
         return {}
-    return row_counts(Path(definition.sink.replica.path))
+    return row_counts(definition.sink.replica.root, definition.sink.replica.options)
 
 
 def table(status: Status) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from tailrace.cli.demo import Rows, show
@@ -68,7 +68,7 @@ class Db2Shop:
             yield Traffic(session).step
         self._server.settle()
 
-    def compared(self, root: str) -> Iterator[tuple[str, Rows, Rows]]:
+    def compared(self, root: str, options: Mapping[str, str]) -> Iterator[tuple[str, Rows, Rows]]:
         """See DemoShop.compared."""
         with self._server.session() as session:
             for table, key in KEYS.items():
@@ -76,7 +76,7 @@ class Db2Shop:
                 listed = ", ".join("CAST(PRICE AS DOUBLE)" if name == "PRICE" else name for name in names)
                 rows = session.rows(f"SELECT {listed} FROM {SCHEMA}.{table}")
                 found = [dict(zip(names, row, strict=True)) for row in rows]
-                kept = read_table(root, f"{SCHEMA}.{table}").to_pylist()
+                kept = read_table(root, f"{SCHEMA}.{table}", options).to_pylist()
                 for row in kept:
                     if "PRICE" in row:
                         row["PRICE"] = float(row["PRICE"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import quote
@@ -68,14 +68,14 @@ class SqlShop:
             yield Traffic(cursor).step
         self._server.settle(DATABASE)
 
-    def compared(self, root: str) -> Iterator[tuple[str, Rows, Rows]]:
+    def compared(self, root: str, options: Mapping[str, str]) -> Iterator[tuple[str, Rows, Rows]]:
         """See DemoShop.compared."""
         with closing(self._server.connect(DATABASE)) as connection, connection.cursor() as cursor:
             for table, key in KEYS.items():
                 cursor.execute(f"SELECT * FROM {table}")
                 names = [column[0] for column in cursor.description]
                 found = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-                kept = read_table(root, f"{DATABASE}.dbo.{table}").to_pylist()
+                kept = read_table(root, f"{DATABASE}.dbo.{table}", options).to_pylist()
                 yield table, _by_key(key, found), _by_key(key, kept)
 
 
