@@ -1,4 +1,4 @@
-"""The engine that replica tests run with: `deltalake`, or `spark` and `iceberg` in processes of test_replica_engines.py.
+"""The engine that replica tests run with: `deltalake`, or another one in a process of test_replica_engines.py.
 
 The engine `iceberg` is the format: its tables are in a catalog of SQLite.
 """
