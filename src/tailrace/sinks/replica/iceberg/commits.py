@@ -44,6 +44,9 @@ from tailrace.sinks.replica.table import Mark
 MARK, WRITTEN = "tailrace.mark", "tailrace.written."
 _FORMAT: Literal[2] = 2
 _COMPRESSION: Literal["deflate"] = "deflate"
+# By the path of a manifest, the one read last at the end.
+_READ: dict[str, list[ManifestEntry]] = {}
+_MOST_READ = 512
 
 
 class _DeleteManifest(ManifestWriterV2):
@@ -77,7 +80,18 @@ def entries(table: Table) -> list[ManifestEntry]:
     """The live entries of the newest snapshot: data files and delete files."""
     snapshot = table.current_snapshot()
     manifests = [] if snapshot is None else snapshot.manifests(table.io)
-    return [entry for manifest in manifests for entry in manifest.fetch_manifest_entry(table.io)]
+    return [entry for manifest in manifests for entry in listed(table, manifest)]
+
+
+def listed(table: Table, manifest: ManifestFile) -> list[ManifestEntry]:
+    """The live entries of a manifest. It never changes, and takes 10 ms to read, so those read last are kept."""
+    found = _READ.pop(manifest.manifest_path, None)
+    if found is None:
+        found = manifest.fetch_manifest_entry(table.io)
+    _READ[manifest.manifest_path] = found
+    if len(_READ) > _MOST_READ:
+        del _READ[next(iter(_READ))]
+    return found
 
 
 def commit(table: Table, change: Change, mark: Mark) -> None:
@@ -164,7 +178,7 @@ def _manifests(table: Table, change: Change, number: int, before: Snapshot | Non
         if not (removed or change.is_whole):
             kept.append(manifest)
             continue
-        live = manifest.fetch_manifest_entry(table.io)
+        live = listed(table, manifest)
         if change.is_whole or any(entry.data_file.file_path in removed for entry in live):
             existing += [entry for entry in live if entry.data_file.file_path not in removed]
         else:

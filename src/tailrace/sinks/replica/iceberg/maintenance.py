@@ -16,7 +16,7 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotsUpdate
 
 from tailrace.sinks.replica.iceberg.columns import arrow
-from tailrace.sinks.replica.iceberg.commits import Change, alter, commit, entries
+from tailrace.sinks.replica.iceberg.commits import Change, alter, commit, entries, listed
 from tailrace.sinks.replica.iceberg.errors import translated
 from tailrace.sinks.replica.iceberg.files import Places, Positions, dead_rows, rows_of, write_deletes, write_rows
 from tailrace.sinks.replica.iceberg.index import Index, keys_of
@@ -149,7 +149,7 @@ class Files:
             manifests |= {each.manifest_path: each for each in snapshot.manifests(self._table.io)}
         for path, manifest in manifests.items():
             found.add(path)
-            found |= {entry.data_file.file_path for entry in manifest.fetch_manifest_entry(self._table.io)}
+            found |= {entry.data_file.file_path for entry in listed(self._table, manifest)}
         return {self._local(path) for path in found}
 
     def _listed(self, folder: str) -> list[fs.FileInfo]:
