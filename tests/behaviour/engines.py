@@ -8,6 +8,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pyarrow as pa
+from deltalake import DeltaTable
+from pyiceberg.catalog import load_catalog
+
 ENGINE = os.environ.get("TAILRACE_TEST_REPLICA_ENGINE", "deltalake")
 # Of Delta for Spark; the demo's Kafka comes the same way, so a mirror that has one has the other.
 JARS = ("io.delta:delta-spark_4.2_2.13:4.4.0",)
@@ -38,3 +42,21 @@ def catalog(folder: Path) -> dict[str, str]:
     """The properties of an Iceberg catalog in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     return {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}"}
+
+
+def stored(root: Path, name: str) -> pa.Table | None:
+    """All rows of a replica below the folder `lake`, as another reader has them; None where there is no table."""
+    if ENGINE != "iceberg":
+        place = str(root / name)
+        return DeltaTable(place).to_pyarrow_table() if DeltaTable.is_deltatable(place) else None
+    there = load_catalog("tailrace", **catalog(root))
+    return there.load_table(("lake", name)).scan().to_arrow() if there.table_exists(("lake", name)) else None
+
+
+def counted(root: Path) -> dict[str, int]:
+    """How many rows each replica below the folder `lake` has, by its name."""
+    if ENGINE != "iceberg":
+        return {log.parent.name: int(DeltaTable(log.parent).count()) for log in sorted(root.glob("*/_delta_log"))}
+    there = load_catalog("tailrace", **catalog(root))
+    names = [name for _, name in there.list_tables("lake")] if there.namespace_exists("lake") else []
+    return {name: there.load_table(("lake", name)).scan().count() for name in sorted(names)}

@@ -22,6 +22,7 @@ from tailrace.sinks.replica.parts import parts
 from tailrace.sinks.replica.table_writer import TableWriter
 from tailrace.spark.shapes import Shaper
 from tests.behaviour import streams_here
+from tests.behaviour.engines import place, sink
 from tests.conftest import Database
 
 streams_here.install()
@@ -38,7 +39,7 @@ class Following:
         self.definition: Definition = from_content(
             {
                 "source": {"config": {**database.properties, **given, **properties}},
-                "sink": {"replica": {"path": "lake"}},
+                "sink": {"replica": sink(folder)},
                 "checkpoint": "checkpoint",
                 "steps": list(steps),
             },
@@ -110,9 +111,9 @@ class Following:
             for chunk in capture.read(split):
                 for row in shaper.rows(chunk):
                     blobs.setdefault(row.column("table")[0].as_py(), []).append(row.column("bytes")[0].as_buffer())
-        root = str(self.folder / "lake")
-        known = {"copies": again.folders(root, {}), "aside": aside.folders(root, {})}
-        batch = MicroBatch(root, "query", number, {}, False, sets_aside=True, **known)
+        root, options = place(self.folder)
+        known = {"copies": again.folders(root, options), "aside": aside.folders(root, options)}
+        batch = MicroBatch(root, "query", number, options, False, sets_aside=True, **known)
         for table, found in blobs.items():
             writer = TableWriter(batch, table)
             for part in parts(iter(found), self.rows):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from tailrace.cli.demo import Rows, show
+from tailrace.cli.demo import Rows, arguments, show
 from tailrace.sinks.replica.target import read_table
 from tests.servers.db2.client import Session
 from tests.servers.db2.server import Db2
@@ -137,4 +137,4 @@ def _by_key(key: tuple[str, ...], found: list[dict[str, object]]) -> Rows:
 
 
 if __name__ == "__main__":
-    show("the stand-in for Db2", Db2, Db2Shop, keep="--keep" in sys.argv)
+    show("the stand-in for Db2", Db2, Db2Shop, **arguments(sys.argv))

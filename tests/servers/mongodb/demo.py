@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from tailrace.cli.demo import Rows, show
+from tailrace.cli.demo import Rows, arguments, show
 from tailrace.cli.demo_shop import DATABASE
 from tailrace.sinks.replica.target import read_table
 from tests.servers.mongodb.server import Client, ReplicaSet
@@ -113,4 +113,4 @@ def _order(number: int, draw: random.Random) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    show("MongoDB", ReplicaSet, DocumentShop, keep="--keep" in sys.argv)
+    show("MongoDB", ReplicaSet, DocumentShop, **arguments(sys.argv))

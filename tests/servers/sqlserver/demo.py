@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import quote
 
-from tailrace.cli.demo import Rows, show
+from tailrace.cli.demo import Rows, arguments, show
 from tailrace.cli.demo_shop import DATABASE
 from tailrace.sinks.replica.target import read_table
 from tests.servers.sqlserver.client import GIVEN, SqlServerClient
@@ -135,6 +135,6 @@ def _by_key(key: tuple[str, ...], found: list[dict[str, Any]]) -> Rows:
 if __name__ == "__main__":
     url = os.environ.get(GIVEN)
     if url:
-        show("the demo on the server given", lambda: SqlServerClient(url), SqlShop, keep="--keep" in sys.argv)
+        show("the demo on the server given", lambda: SqlServerClient(url), SqlShop, **arguments(sys.argv))
     else:
-        show("the stand-in for SQL Server", SqlServer, SqlShop, keep="--keep" in sys.argv)
+        show("the stand-in for SQL Server", SqlServer, SqlShop, **arguments(sys.argv))
