@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from tailrace.capture.capture import Capture
@@ -20,6 +21,7 @@ from tailrace.sinks.replica import again, aside
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.parts import parts
 from tailrace.sinks.replica.table_writer import TableWriter
+from tailrace.sinks.replica.target import read_table
 from tailrace.spark.shapes import Shaper
 from tests.behaviour import streams_here
 from tests.behaviour.engines import place, sink
@@ -58,6 +60,11 @@ class Following:
         while Path(sent.file).exists():
             time.sleep(0.01)
         return sent.id
+
+    def replica(self, table: str) -> pa.Table:
+        """The rows of the replica of a table of the schema public."""
+        root, options = place(self.folder)
+        return read_table(root, f"public.{table}", options)
 
     def start(self) -> None:
         """Go on from where the checkpoint is."""

@@ -241,9 +241,8 @@ def replica_rows(definition: Definition) -> dict[str, int]:
     """Rows of each of a replica's tables; empty for other sinks and remote replicas."""
     from tailrace.sinks.replica.target import row_counts
 
-    if definition.sink.replica is None:
-        return {}
-    return row_counts(definition.sink.replica.root, definition.sink.replica.options)
+    target = definition.sink.replica
+    return row_counts(target.root, target.options) if target is not None and target.is_here else {}
 
 
 def table(status: Status) -> Table:

@@ -197,6 +197,11 @@ class ReplicaTarget(Part):
         return self.path if self.path is not None else f"{ICEBERG}{self.namespace}"
 
     @property
+    def is_here(self) -> bool:
+        """Whether its tables are listed on this machine."""
+        return "://" not in self.root or self.options.get("uri", "").startswith("sqlite:")
+
+    @property
     def options(self) -> dict[str, str]:
         """The options of the storage, or the properties of the catalog."""
         return {name: str(value) for name, value in self.catalog.items()} or self.storage_options

@@ -131,6 +131,10 @@ class Maintenance(Protocol):
         """Other data files that lie where the table's do, with their bytes."""
 
     @property
+    def is_crowded(self) -> bool:
+        """Whether there are more replaced versions than the format can list in each commit."""
+
+    @property
     def kept_seconds(self) -> int | None:
         """For how long replaced versions are kept by the table's properties, None where these do not say it."""
 

@@ -66,7 +66,7 @@ class Upkeep:
         space = None
         if self._fixed is None and (is_due or is_counted or len(files.live) <= _FEW_FILES):
             space = Space(sum(files.live.values()), files.others())
-        is_full = space is not None and space.is_over()
+        is_full = files.is_crowded or (space is not None and space.is_over())
         if not (is_due or is_counted or is_full):
             return
         work = _Work(target, query)
@@ -107,7 +107,7 @@ class _Work:
             seconds = shorter
             self.keep(seconds)
             removed = self.files.old()
-        if removed:
+        if removed or self.files.is_crowded:
             self.files.remove(self.mark)
         if space is not None:
             self.keep(space.longer(seconds, removed))

@@ -96,8 +96,9 @@ def write_rows(table: Table, schema: Schema, rows: Rows, size: int = FILE_BYTES)
     batches = iter(rows.to_batches(max_chunksize=1 << 17) if isinstance(rows, pa.Table) else rows)
     batch = next(batches, None)
     while batch is not None:
-        held, writer = [], _Writer(table, sanitize_column_names(schema))
-        while batch is not None and writer.bytes < size:
+        held: list[pa.Table] = []
+        writer = _Writer(table, sanitize_column_names(schema))
+        while batch is not None and (not held or writer.bytes < size):
             if batch.num_rows:
                 held.append(pa.Table.from_batches([batch]).select([field.name for field in schema.fields]))
                 writer.write(held[-1])

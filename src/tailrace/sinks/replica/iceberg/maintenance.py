@@ -24,6 +24,8 @@ from tailrace.sinks.replica.retention import LONGEST_SECONDS
 from tailrace.sinks.replica.table import LakeError, Mark
 
 _KEPT = "history.expire.max-snapshot-age-ms"
+# Each commit writes the list of all snapshots again, and each reader parses it: 500 take 25 ms and 450 kB.
+_MOST_SNAPSHOTS, _SPARE = 500, 50
 # A file is written again once so much of it is deleted: it is read for the rest alone.
 _MOST_DEAD = 0.3
 
@@ -58,6 +60,11 @@ class Files:
     def others(self) -> Mapping[str, int]:
         """See Maintenance."""
         return {info.path: info.size for info in self._listed("data") if info.path not in self.live}
+
+    @property
+    def is_crowded(self) -> bool:
+        """See Maintenance."""
+        return len(self._table.metadata.snapshots) > _MOST_SNAPSHOTS + _SPARE
 
     @property
     def kept_seconds(self) -> int | None:
@@ -130,13 +137,14 @@ class Files:
                 yield info
 
     def _kept(self) -> list[Snapshot]:
-        """The snapshots to be kept: those that were replaced not long ago, and those with a name."""
+        """The snapshots to be kept: of those that were replaced not long ago the newest, and those with a name."""
         since = (time.time() - (self.kept_seconds or LONGEST_SECONDS)) * 1000
         named = {ref.snapshot_id for ref in self._table.metadata.refs.values()}
         ordered = sorted(self._table.metadata.snapshots, key=lambda each: each.sequence_number or 0)
         replaced = [*(each.timestamp_ms for each in ordered[1:]), time.time() * 1000]
-        pairs = zip(ordered, replaced, strict=True)
-        return [each for each, at in pairs if each.snapshot_id in named or at >= since]
+        young = {each.snapshot_id for each, at in zip(ordered, replaced, strict=True) if at >= since}
+        newest = {each.snapshot_id for each in ordered[-_MOST_SNAPSHOTS:]}
+        return [each for each in ordered if each.snapshot_id in named or each.snapshot_id in young & newest]
 
     def _needed(self) -> set[str]:
         """The paths of all files of the snapshots to be kept, and of the table's metadata."""
