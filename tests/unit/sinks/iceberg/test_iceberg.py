@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -15,21 +17,22 @@ import duckdb_extension_iceberg
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.manifest import DataFileContent
 from pyiceberg.table import Table
 
-from tailrace.errors import SinkAwayError, SinkError
+from tailrace.errors import ConfigError, SinkAwayError, SinkError
 from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.schema_change import ALTER, SchemaChange
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.sinks.replica import again, aside, writing
 from tailrace.sinks.replica.batch import MicroBatch
-from tailrace.sinks.replica.iceberg import index
+from tailrace.sinks.replica.iceberg import files, index
 from tailrace.sinks.replica.iceberg.index import Index
 from tailrace.sinks.replica.lakes import lake_at
 from tailrace.sinks.replica.marks import Extent, Place
 from tailrace.sinks.replica.parts import Part, parts
-from tailrace.sinks.replica.table import LostRaceError, Mark
+from tailrace.sinks.replica.table import LakeError, LostRaceError, Mark
 from tailrace.sinks.replica.target import read_table
 from tailrace.sinks.replica.upkeep import Upkeep
 from tests.behaviour.engines import catalog
@@ -281,14 +284,14 @@ def test_rows_that_another_program_deleted_by_position_stay_deleted(lake: Lake) 
 
 
 def test_small_files_and_deletes_are_joined(lake: Lake) -> None:
-    for number in range(40):
+    for number in range(17):
         lake.write(
             ("u", None, order(1, str(number))), ("d", order(number + 10, None), None), ("c", None, order(number + 11))
         )
     before = lake.rows()
     there = lake_at("iceberg://lake", lake.options).open(NAME)
     assert there is not None
-    assert len(there.maintenance().live) > 80
+    assert len(there.maintenance().live) > 33
     there.maintenance().join(32 << 20, Mark(None, -1, "{}"))
     assert len(there.maintenance().live) == 1
     assert lake.read() == [before] * 3
@@ -385,14 +388,25 @@ def test_a_catalog_that_does_not_answer_is_waited_for(tmp_path: Path) -> None:
         writing.write(MicroBatch("iceberg://lake", "query", 1, options), NAME, Part(Extent(0, None, Place(1, 1))))
 
 
+def test_a_catalog_of_an_unknown_type_is_an_error_with_a_remedy() -> None:
+    with pytest.raises(ConfigError, match="pyiceberg refuses the catalog") as caught:
+        lake_at("iceberg://lake", {"type": "oracle"}).names()
+    assert caught.value.where == "sink.replica.catalog"
+
+
+def test_deletes_by_value_of_another_program_are_an_error(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.write(("d", order(1, None), None))
+    monkeypatch.setattr(files, "DataFileContent", SimpleNamespace(POSITION_DELETES=DataFileContent.EQUALITY_DELETES))
+    with pytest.raises(LakeError, match="another program has deleted rows"):
+        lake.rows()
+
+
 def test_an_index_holds_what_a_dictionary_would(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against many small changes, runs that are merged early, and files that are forgotten."""
-    import random
-
     monkeypatch.setattr(index, "_SPARE_FILES", 2)
     monkeypatch.setattr("tailrace.sinks.replica.iceberg.runs._AT_A_TIME", 5)
     dice, expected = random.Random(7), dict.fromkeys(range(1, 6), "n")
-    for number in range(40):
+    for number in range(24):
         changes: list[Change] = []
         for id_ in dice.sample(range(60), 8):
             if id_ in expected and dice.random() < 0.4:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, NotInstalledError
 from pyiceberg.table.snapshots import Operation
 
+from tailrace.errors import ConfigError
 from tailrace.sinks.replica.iceberg.columns import fitted
 from tailrace.sinks.replica.iceberg.commits import Change, commit
-from tailrace.sinks.replica.iceberg.errors import translated
+from tailrace.sinks.replica.iceberg.errors import said, translated
 from tailrace.sinks.replica.iceberg.files import write_rows
 from tailrace.sinks.replica.iceberg.index import forget
 from tailrace.sinks.replica.iceberg.maintenance import properties
@@ -99,4 +100,13 @@ class IcebergLake:
 
 @lru_cache(maxsize=8)
 def _catalog(options: tuple[tuple[str, str], ...]) -> Catalog:
-    return load_catalog(CATALOG, **{"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO", **dict(options)})
+    """A catalog, which a process opens once. Raises ConfigError for properties that pyiceberg refuses."""
+    try:
+        return load_catalog(CATALOG, **{"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO", **dict(options)})
+    except (ValueError, NotInstalledError, ImportError) as error:
+        raise ConfigError(
+            f"pyiceberg refuses the catalog: {said(error)}",
+            where="sink.replica.catalog",
+            remedy="correct its properties (type, uri, warehouse, ...), or install pyiceberg's extra for its type, "
+            "such as pip install 'pyiceberg[glue]'",
+        ) from error
