@@ -184,8 +184,8 @@ class ReplicaTarget(Part):
             )
         if not self.catalog or self.namespace is None or not _NAMESPACE.fullmatch(self.namespace):
             raise ValueError(
-                "`format: iceberg` needs catalog, with pyiceberg's properties (type, uri, warehouse, ...), and namespace, "
-                "of letters, digits and underscores, with dots between its levels"
+                "`format: iceberg` needs catalog, with pyiceberg's properties (type, uri, warehouse, ...), and "
+                "namespace, of letters, digits and underscores, with dots between its levels"
             )
         if self.catalog.get("type") in _STRICT and self.names == "source":
             raise ValueError(f"a catalog of type {self.catalog['type']} needs `names: catalog`")

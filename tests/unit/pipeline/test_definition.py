@@ -353,8 +353,8 @@ def test_wrong_types_are_reported_in_one_line(tmp_path: Path, text: str, said: s
         ),
         (
             "{replica: {format: iceberg, catalog: {type: sql}, namespace: a/b}}",
-            "sink.replica: `format: iceberg` needs catalog, with pyiceberg's properties (type, uri, warehouse, ...), and "
-            "namespace, of letters, digits and underscores, with dots between its levels",
+            "sink.replica: `format: iceberg` needs catalog, with pyiceberg's properties (type, uri, warehouse, ...), "
+            "and namespace, of letters, digits and underscores, with dots between its levels",
         ),
         (
             "{replica: {format: iceberg, catalog: {type: glue}, namespace: a}}",
