@@ -22,6 +22,8 @@ if find_spec("ibm_db"):  # IBM has no driver for Linux on other processors than 
 # At collection, when no Spark runs yet.
 install()
 HERE = Path(__file__).parent
+# What the default suite tests with each format of replicas, on one database; the rest is in the long one.
+SHORT = ("a_replica_has_the_rows_of_its_source", "a_truncate_empties_a_replica")
 
 
 @pytest.fixture(scope="session", params=SUBJECTS, ids=lambda subject: subject.connector)
@@ -70,7 +72,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.name == "test_killed.py" and not subject.is_killed:
             item.add_marker(pytest.mark.crash)
         lake: TestedLake = item.callspec.params.get("lake", LAKES[0])  # type: ignore[attr-defined]
-        if lake is not LAKES[0] and subject is not SUBJECTS[0]:
+        if lake is not LAKES[0] and (subject is not SUBJECTS[0] or behaviours(item)[0] not in SHORT):
             item.add_marker(pytest.mark.long)
         if lake is not LAKES[0] and item.path.name == "test_killed.py":
             item.add_marker(pytest.mark.crash)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -388,10 +389,25 @@ def test_a_catalog_that_does_not_answer_is_waited_for(tmp_path: Path) -> None:
         writing.write(MicroBatch("iceberg://lake", "query", 1, options), NAME, Part(Extent(0, None, Place(1, 1))))
 
 
-def test_a_catalog_of_an_unknown_type_is_an_error_with_a_remedy() -> None:
+@pytest.mark.parametrize("wrong", [{"type": "oracle"}, {"type": "sql", "uri": "nonsense"}, {"type": "sql"}])
+def test_properties_that_make_no_catalog_are_an_error_with_a_remedy(wrong: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="pyiceberg refuses the catalog") as caught:
-        lake_at("iceberg://lake", {"type": "oracle"}).names()
+        lake_at("iceberg://lake", wrong).names()
     assert caught.value.where == "sink.replica.catalog"
+
+
+def test_a_table_that_another_program_has_partitioned_is_not_written(lake: Lake) -> None:
+    with lake.table.update_spec() as update:
+        update.add_identity("note")
+    with pytest.raises(SinkError, match="partitions"):
+        lake.write(("u", None, order(1, "new")))
+
+
+def test_an_index_lies_where_nobody_else_may_write(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / f"tailrace-{os.getuid()}-index").mkdir(mode=0o777)
+    with pytest.raises(SinkError, match="is not this user's alone"):
+        lake.write(("u", None, order(1, "new")))
 
 
 def test_deletes_by_value_of_another_program_are_an_error(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

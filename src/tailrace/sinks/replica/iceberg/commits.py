@@ -38,7 +38,7 @@ from pyiceberg.table.update import (
     TableUpdate,
 )
 
-from tailrace.sinks.replica.table import Mark
+from tailrace.sinks.replica.table import LakeError, Mark
 
 # The entry of a snapshot's summary with the text of a mark; and of the table's properties with an application's number.
 MARK, WRITTEN = "tailrace.mark", "tailrace.written."
@@ -95,7 +95,15 @@ def listed(table: Table, manifest: ManifestFile) -> list[ManifestEntry]:
 
 
 def commit(table: Table, change: Change, mark: Mark) -> None:
-    """Make a snapshot that carries a mark. Raises CommitFailedException if there is a newer one than `table` knows."""
+    """Make a snapshot that carries a mark. Raises CommitFailedException if there is a newer one than `table` knows.
+
+    Raises LakeError for a table that replicas do not write.
+    """
+    if table.metadata.format_version != _FORMAT or table.metadata.spec().fields:
+        raise LakeError(
+            f"the table has format version {table.metadata.format_version} and the partitions "
+            f"{table.metadata.spec()}; a replica has version {_FORMAT} and none: drop it, and it is read again"
+        )
     updates, requirements = _columns(table, change.schema)
     properties = dict(change.properties)
     if mark.app is not None:

@@ -21,10 +21,12 @@ from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
+from tailrace.connectors.private_files import is_private_folder
 from tailrace.sinks.replica.digest import row_hashes
 from tailrace.sinks.replica.iceberg.commits import entries
 from tailrace.sinks.replica.iceberg.files import Places, dead_rows, rows_of
 from tailrace.sinks.replica.iceberg.runs import GONE, Entries, Keys, joined, mapped, matches, merged, stored
+from tailrace.sinks.replica.table import LakeError
 
 _VERSION = 1
 _STATE = "index.json"
@@ -42,9 +44,12 @@ def keys_of(rows: pa.Table, names: Sequence[str]) -> Keys:
 
 
 def folder_of(table: Table) -> Path:
-    """Where the index of a table lies."""
-    owner = f"tailrace-index-{os.getuid()}"
-    return Path(tempfile.gettempdir()) / owner / str(table.metadata.table_uuid)
+    """Where the index of a table lies. Raises LakeError where somebody else could write there."""
+    own = Path(tempfile.gettempdir()) / f"tailrace-{os.getuid()}-index"
+    own.mkdir(mode=0o700, exist_ok=True)
+    if not is_private_folder(own):
+        raise LakeError(f"the folder of indexes, {own}, is not this user's alone; remove it, or set TMPDIR to another")
+    return own / str(table.metadata.table_uuid)
 
 
 def forget(table: Table) -> None:

@@ -22,6 +22,9 @@ from tailrace.sinks.replica.table import Mark, Rows
 
 # The name by which pyiceberg's own settings (PYICEBERG_CATALOG__TAILRACE__...) add to the properties that are given.
 CATALOG = "tailrace"
+# What properties raise that cannot be right, also in SQLAlchemy, which only the catalog `sql` needs.
+_WRONG = (ValueError, NotInstalledError, ImportError)
+_WRONG_URLS = ("ArgumentError", "NoSuchModuleError")
 _FIXED = {"format-version": "2"}
 
 
@@ -103,7 +106,9 @@ def _catalog(options: tuple[tuple[str, str], ...]) -> Catalog:
     """A catalog, which a process opens once. Raises ConfigError for properties that pyiceberg refuses."""
     try:
         return load_catalog(CATALOG, **{"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO", **dict(options)})
-    except (ValueError, NotInstalledError, ImportError) as error:
+    except Exception as error:
+        if not (isinstance(error, _WRONG) or type(error).__name__ in _WRONG_URLS):
+            raise
         raise ConfigError(
             f"pyiceberg refuses the catalog: {said(error)}",
             where="sink.replica.catalog",
