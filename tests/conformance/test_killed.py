@@ -49,7 +49,7 @@ def line(subject: Subject, lake: TestedLake, folder: Path, request: pytest.Fixtu
         source.create("bag", has_key=False)
         for table in TABLES:
             source.commit(*(Insert(table, {KEY: key, VALUE: 0, NOTE: None}) for key in range(ROWS)))
-        name = "".join(character for character in request.node.name if character.isalnum())[-30:]
+        name = "".join(character for character in request.node.name if character.isalnum())[-44:]
         sink = {"replica": lake.settings(folder / name)}
         yield Line(subject, source, folder / name, sink, tables=TABLES, spark=SPARK)
 
