@@ -4,7 +4,8 @@
 
 One process, without Spark and a database: changes as the sink's tasks get them, folded, merged and maintained. A line
 for each format: rows/s of the first snapshot, changes/s of commits of 20,000 changes each (one in twenty is a delete),
-the median and the longest commit, and how long reading all rows takes. At the end both have the same rows.
+the CPU time of a change, the median and the longest commit, and how long reading all rows takes. Joining small files
+is part of a commit: the longest one does it. At the end both have the same rows.
 """
 
 from __future__ import annotations
@@ -83,15 +84,18 @@ def measured(root: str, options: dict[str, str], rows: int, commits: int) -> tup
     step = 100_000
     first = [np.arange(start, min(start + step, rows)) for start in range(0, rows, step)]
     snapshot = write(0, *(changes(keys, 0, np.full(len(keys), "r")) for keys in first))
+    begun = time.process_time()
     for number in range(1, commits + 1):
         keys = np.unique(dice.integers(0, rows, CHANGES))
         ops = np.where(np.arange(len(keys)) % DELETED == 0, "d", "u")
         times.append(write(number, changes(keys, number, ops)) / len(keys))
+    cpu = time.process_time() - begun
     begun = time.perf_counter()
     found = read_table(root, NAME, options)
     return {
         "snapshot_rows_s": round(rows / snapshot),
         "changes_s": round(1 / statistics.mean(times)),
+        "cpu_us_a_change": round(cpu / commits / CHANGES * 1e6, 1),
         "median_commit_s": round(statistics.median(times) * CHANGES, 2),
         "longest_commit_s": round(max(times) * CHANGES, 2),
         "read_s": round(time.perf_counter() - begun, 2),
