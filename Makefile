@@ -2,6 +2,7 @@
 PYTHON ?= python3
 JOBS ?= 2
 DATABASE ?= postgres
+SINK ?= delta
 SCENARIOS ?= $(if $(filter replica,$(MAKECMDGOALS)),tests/replica/cases,tests/golden/postgres)
 SEEDS ?= 1-20
 BIN := .venv/bin
@@ -26,8 +27,8 @@ $(READY): requirements.lock pyproject.toml tools/preconditions.py
 	-@$(BIN)/python -m tailrace.pipeline.class_archive_writer
 	@touch $@
 
-demo: env  ## Run the demo: a database with traffic, a replica, and a comparison (DATABASE=name, KEEP=1 leaves it running)
-	@$(if $(filter postgres,$(DATABASE)),$(BIN)/tailrace demo,$(BIN)/python -m tests.servers.$(DATABASE).demo) $(if $(KEEP),--keep)
+demo: env  ## Run the demo: a database with traffic, a replica, and a comparison (DATABASE=name, SINK=iceberg, KEEP=1 leaves it running)
+	@$(if $(filter postgres,$(DATABASE)),$(BIN)/tailrace demo,$(BIN)/python -m tests.servers.$(DATABASE).demo) --sink $(SINK) $(if $(KEEP),--keep)
 
 check: env  ## Lint, formatting and types
 	$(BIN)/ruff check

@@ -20,7 +20,7 @@ from tests.servers.sqlserver.server import SqlServer
 @pytest.fixture(scope="session")
 def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The shared session, or for the `spark` engine one with Delta for Spark."""
-    if ENGINE == "deltalake":
+    if ENGINE != "spark":
         yield request.getfixturevalue("spark")
         return
     folder = tmp_path_factory.mktemp("delta")

@@ -1,8 +1,16 @@
-"""The engine that replica tests run with: `deltalake`, or `spark` in a process of test_replica_spark.py."""
+"""The engine that replica tests run with: `deltalake`, or another one in a process of test_replica_engines.py.
+
+The engine `iceberg` is the format: its tables are in a catalog of SQLite.
+"""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from pyiceberg.catalog import load_catalog
 
 ENGINE = os.environ.get("TAILRACE_TEST_REPLICA_ENGINE", "deltalake")
 # Of Delta for Spark; the demo's Kafka comes the same way, so a mirror that has one has the other.
@@ -14,3 +22,41 @@ DELTA = {
     "spark.master": "local[2]",
     "spark.databricks.delta.snapshotPartitions": 1,
 }
+
+
+def place(folder: Path) -> tuple[str, dict[str, str]]:
+    """The root of a replica below a folder, with its options."""
+    if ENGINE != "iceberg":
+        return str(folder / "lake"), {}
+    return "iceberg://lake", catalog(folder / "lake")
+
+
+def sink(folder: Path) -> dict[str, object]:
+    """The settings of a replica in a pipeline file."""
+    if ENGINE != "iceberg":
+        return {"path": str(folder / "lake"), "engine": ENGINE}
+    return {"format": "iceberg", "namespace": "lake", "catalog": catalog(folder / "lake")}
+
+
+def catalog(folder: Path) -> dict[str, str]:
+    """The properties of an Iceberg catalog in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}"}
+
+
+def stored(root: Path, name: str) -> pa.Table | None:
+    """All rows of a replica below the folder `lake`, as another reader has them; None where there is no table."""
+    if ENGINE != "iceberg":
+        place = str(root / name)
+        return DeltaTable(place).to_pyarrow_table() if DeltaTable.is_deltatable(place) else None
+    there = load_catalog("tailrace", **catalog(root))
+    return there.load_table(("lake", name)).scan().to_arrow() if there.table_exists(("lake", name)) else None
+
+
+def counted(root: Path) -> dict[str, int]:
+    """How many rows each replica below the folder `lake` has, by its name."""
+    if ENGINE != "iceberg":
+        return {log.parent.name: int(DeltaTable(log.parent).count()) for log in sorted(root.glob("*/_delta_log"))}
+    there = load_catalog("tailrace", **catalog(root))
+    names = [name for _, name in there.list_tables("lake")] if there.namespace_exists("lake") else []
+    return {name: there.load_table(("lake", name)).scan().count() for name in sorted(names)}

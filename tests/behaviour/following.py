@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from tailrace.capture.capture import Capture
@@ -20,8 +21,10 @@ from tailrace.sinks.replica import again, aside
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.parts import parts
 from tailrace.sinks.replica.table_writer import TableWriter
+from tailrace.sinks.replica.target import read_table
 from tailrace.spark.shapes import Shaper
 from tests.behaviour import streams_here
+from tests.behaviour.engines import place, sink
 from tests.conftest import Database
 
 streams_here.install()
@@ -38,7 +41,7 @@ class Following:
         self.definition: Definition = from_content(
             {
                 "source": {"config": {**database.properties, **given, **properties}},
-                "sink": {"replica": {"path": "lake"}},
+                "sink": {"replica": sink(folder)},
                 "checkpoint": "checkpoint",
                 "steps": list(steps),
             },
@@ -57,6 +60,11 @@ class Following:
         while Path(sent.file).exists():
             time.sleep(0.01)
         return sent.id
+
+    def replica(self, table: str) -> pa.Table:
+        """The rows of the replica of a table of the schema public."""
+        root, options = place(self.folder)
+        return read_table(root, f"public.{table}", options)
 
     def start(self) -> None:
         """Go on from where the checkpoint is."""
@@ -110,9 +118,9 @@ class Following:
             for chunk in capture.read(split):
                 for row in shaper.rows(chunk):
                     blobs.setdefault(row.column("table")[0].as_py(), []).append(row.column("bytes")[0].as_buffer())
-        root = str(self.folder / "lake")
-        known = {"copies": again.folders(root, {}), "aside": aside.folders(root, {})}
-        batch = MicroBatch(root, "query", number, {}, False, sets_aside=True, **known)
+        root, options = place(self.folder)
+        known = {"copies": again.folders(root, options), "aside": aside.folders(root, options)}
+        batch = MicroBatch(root, "query", number, options, False, sets_aside=True, **known)
         for table, found in blobs.items():
             writer = TableWriter(batch, table)
             for part in parts(iter(found), self.rows):

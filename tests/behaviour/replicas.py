@@ -16,10 +16,10 @@ from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.sinks.replica.sink import ReplicaSink, TableReport, read_table
 from tailrace.spark.shapes import Blobs
-from tests.behaviour.engines import ENGINE
+from tests.behaviour.engines import ENGINE, place
 
 # Delta for Spark takes no space in a name; delta-rs does.
-LINE = "line no" if ENGINE == "deltalake" else "line`no"
+LINE = "line`no" if ENGINE == "spark" else "line no"
 ORDERS = TableSchema(
     TableId("shop", "public", "orders"),
     (
@@ -56,8 +56,9 @@ class Replica:
 
     def __init__(self, session: SparkSession, root: Path) -> None:
         self.session = session
-        self.root = str(root / "lake")
-        self.sink = ReplicaSink(self.root, f"query-{uuid4()}", ENGINE)  # type: ignore[arg-type]
+        self.root, self.options = place(root)
+        engine: Any = "spark" if ENGINE == "spark" else "deltalake"
+        self.sink = ReplicaSink(self.root, f"query-{uuid4()}", engine, self.options)
 
     def write(self, batch_id: int, *batches: ChangeBatch | ControlBatch, splits: int = 1) -> dict[str, TableReport]:
         """The batches as one micro-batch of one transaction, dealt out to source partitions one after another."""
@@ -70,7 +71,7 @@ class Replica:
 
     def rows(self, table: TableSchema = ORDERS) -> list[Row]:
         """What the target holds, in a stable order."""
-        return sorted(read_table(self.root, str(table.id)).to_pylist(), key=repr)
+        return sorted(read_table(self.root, str(table.id), self.options).to_pylist(), key=repr)
 
     def notes(self) -> dict[tuple[int, str], str | None]:
         """The orders' notes by key."""

@@ -10,7 +10,6 @@ import pytest
 
 from tailrace.errors import SinkError
 from tailrace.pipeline.reconcile import Reconciler
-from tailrace.sinks.replica.target import read_table
 from tests.behaviour.following import Following, following
 from tests.conftest import Database
 
@@ -74,7 +73,7 @@ def printed(pipeline: Following, table: str) -> list[str]:
         )
     ]
     try:
-        rows = read_table(str(pipeline.folder / "lake"), f"public.{table}")
+        rows = pipeline.replica(table)
     except SinkError:
         return []
     rows = rows.select([name for name in columns if name in rows.column_names])
@@ -98,7 +97,7 @@ def test_keys_that_are_unique_at_commit_alone(database: Database, tmp_path: Path
 
 def held(pipeline: Following, table: str) -> list[Any]:
     try:
-        return read_table(str(pipeline.folder / "lake"), f"public.{table}").to_pylist()
+        return pipeline.replica(table).to_pylist()
     except SinkError:
         return []
 

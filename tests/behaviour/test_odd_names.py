@@ -14,9 +14,10 @@ from tailrace.operate.status import replica_rows
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.reconcile import Reconciler
 from tailrace.pipeline.runner import Pipeline
+from tailrace.sinks.replica.lakes import lake_at
 from tailrace.sinks.replica.target import read_table
 from tests.behaviour.capture import capturing
-from tests.behaviour.engines import ENGINE
+from tests.behaviour.engines import place, sink
 from tests.behaviour.streams import properties
 from tests.conftest import Database
 
@@ -51,7 +52,7 @@ def test_odd_names(database: Database, session: SparkSession, tmp_path: Path) ->
         every(connection, "INSERT INTO {table} VALUES (1, {number})")
     content = {
         "source": {"config": properties(database)},
-        "sink": {"replica": {"path": "lake", "engine": ENGINE}},
+        "sink": {"replica": sink(tmp_path)},
         "checkpoint": "state",
         "trigger": "availableNow",
     }
@@ -61,10 +62,10 @@ def test_odd_names(database: Database, session: SparkSession, tmp_path: Path) ->
         every(connection, "INSERT INTO {table} VALUES (2, -{number})")
         every(connection, "DELETE FROM {table} WHERE id = 1")
     assert Pipeline(definition, session).start().await_(300)
-    root = str(tmp_path / "lake")
+    root, options = place(tmp_path)
     for number, table in enumerate(tables()):
-        assert read_table(root, table).to_pylist() == [{"id": 2, "v": -number}], table
-    assert len([*Path(root).iterdir()]) == len(tables())
+        assert read_table(root, table, options).to_pylist() == [{"id": 2, "v": -number}], table
+    assert len(lake_at(root, options).names()) == len(tables())
     assert replica_rows(definition) == {str(table): 1 for table in tables()}
     reconciler = Reconciler(definition, 1)
     for table in tables():

@@ -13,7 +13,7 @@ from tailrace.model.change import ChangeBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.schema_change import ALTER, DROP, SchemaChange
 from tailrace.model.table import Column, TableId, TableSchema
-from tailrace.sinks.replica import delta_rs
+from tailrace.sinks.replica import writing
 from tailrace.sinks.replica.aside import found
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.marks import Extent, Place
@@ -152,10 +152,10 @@ def test_a_rename_broken_off_between_its_commits_is_completed(replica: Replica) 
     replica.write(0, created(order(1)))
     before, renamed = created(order(2)), ddl(bills, previous=ORDERS)
     replica.write(1, before)
-    batch, place = MicroBatch(replica.root, replica.sink.query_id, 1), Place(2000, 1)
+    batch, place = MicroBatch(replica.root, replica.sink.query_id, 1, replica.options), Place(2000, 1)
     rename = Rename(1, "public.orders", "public.bills")
     old, new = (Stop(name, Extent(0, upto=place), rename) for name in ("public.orders", "public.bills"))
-    delta_rs.copy(batch, old, new)
+    writing.copy(batch, old, new)
     replica.write(1, before, renamed, created(order(3), table=bills))
     assert [row["id"] for row in replica.rows(bills)] == [1, 2, 3]
     assert replica.rows() == []
@@ -178,10 +178,13 @@ def test_a_table_that_is_set_aside_stays_so_under_its_new_name(replica: Replica,
     replica.write(3, created({**event(None), "kind": 3}, table=things), created(order(4)))
     assert [id_ for id_, _ in sorted(replica.notes())] == [1, 2, 3, 4], "the other tables go on"
     letters = {
-        name: [json.loads(row["after"])["kind"] for row in read_table(f"{replica.root}/_aside", name).to_pylist()]
+        name: [
+            json.loads(row["after"])["kind"]
+            for row in read_table(f"{replica.root}/_aside", name, replica.options).to_pylist()
+        ]
         for name in ("public.events", "public.things")
     }
     assert {name: sorted(kinds) for name, kinds in letters.items()} == {"public.events": [1], "public.things": [2, 3]}
-    assert [each.table for each in found(replica.root, {})] == ["public.events", "public.things"]
+    assert [each.table for each in found(replica.root, replica.options)] == ["public.events", "public.things"]
     replica.write(4, read(10, *({**event(None), "kind": kind} for kind in (1, 2, 3)), table=things))
     assert [row["kind"] for row in replica.rows(things)] == [1, 2, 3]

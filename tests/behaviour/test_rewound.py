@@ -19,7 +19,7 @@ from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.runner import Pipeline
 from tailrace.sinks.replica.target import read_table
-from tests.behaviour.engines import ENGINE
+from tests.behaviour.engines import ENGINE, place, sink
 from tests.behaviour.streams import properties
 from tests.conftest import Database
 
@@ -101,7 +101,7 @@ class Case:
             return Counter(connection.execute(f"SELECT * FROM {table}".encode()).fetchall())
 
     def replica(self, table: str) -> Counter[tuple[Any, ...]]:
-        rows = read_table(str(self.folder / "lake"), f"public.{table}").to_pylist()
+        rows = read_table(place(self.folder)[0], f"public.{table}", place(self.folder)[1]).to_pylist()
         return Counter(tuple(row.values()) for row in rows)
 
     def check(self) -> None:
@@ -112,7 +112,7 @@ class Case:
 
 @pytest.fixture
 def replica(database: Database, session: SparkSession, tmp_path: Path) -> Case:
-    case = Case(database, session, tmp_path, {"replica": {"path": "lake", "engine": ENGINE}})
+    case = Case(database, session, tmp_path, {"replica": sink(tmp_path)})
     database.execute(*FIRST)
     case.run()
     database.execute("INSERT INTO keyed VALUES (99, 'streamed')")

@@ -10,6 +10,7 @@ import pytest
 
 from tests.conformance.db2 import Db2Subject
 from tests.conformance.folder import FolderSubject, install
+from tests.conformance.lakes import LAKES, TestedLake
 from tests.conformance.mongodb import MongoSubject
 from tests.conformance.postgres import PostgresSubject
 from tests.conformance.sqlserver import SqlServerSubject
@@ -21,6 +22,8 @@ if find_spec("ibm_db"):  # IBM has no driver for Linux on other processors than 
 # At collection, when no Spark runs yet.
 install()
 HERE = Path(__file__).parent
+# What the default suite tests with each format of replicas, on one database; the rest is in the long one.
+SHORT = ("a_replica_has_the_rows_of_its_source", "a_truncate_empties_a_replica")
 
 
 @pytest.fixture(scope="session", params=SUBJECTS, ids=lambda subject: subject.connector)
@@ -29,6 +32,13 @@ def subject(request: pytest.FixtureRequest) -> Subject:
     subject: Subject = request.param
     subject.start(request)
     return subject
+
+
+@pytest.fixture(scope="session", params=LAKES, ids=lambda lake: lake.name)
+def lake(request: pytest.FixtureRequest) -> TestedLake:
+    """A format of replicas."""
+    found: TestedLake = request.param
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +58,8 @@ def behaviours(item: pytest.Item) -> tuple[str, str]:
     """The name of a test without `test_`, alone and with its parameters but for the connector."""
     assert isinstance(item, pytest.Function)
     name = item.originalname.removeprefix("test_")
-    parameters = [text for text in item.name.partition("[")[2].rstrip("]").split("-") if text not in _connectors()]
+    own = {*_connectors(), *(lake.name for lake in LAKES)}
+    parameters = [text for text in item.name.partition("[")[2].rstrip("]").split("-") if text not in own]
     return name, f"{name}[{'-'.join(parameters)}]" if parameters else name
 
 
@@ -59,6 +70,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in own:
         subject: Subject = item.callspec.params["subject"]  # type: ignore[attr-defined]
         if item.path.name == "test_killed.py" and not subject.is_killed:
+            item.add_marker(pytest.mark.crash)
+        lake: TestedLake = item.callspec.params.get("lake", LAKES[0])  # type: ignore[attr-defined]
+        if lake is not LAKES[0] and (subject is not SUBJECTS[0] or behaviours(item)[0] not in SHORT):
+            item.add_marker(pytest.mark.long)
+        if lake is not LAKES[0] and item.path.name == "test_killed.py":
             item.add_marker(pytest.mark.crash)
         for name in behaviours(item):
             if name in subject.long:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import yaml
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
@@ -127,10 +128,16 @@ class Line:
         """Operation and key of a table's changes."""
         return [(op, (after or before or {})[KEY]) for op, before, after in self.changes(table)]
 
+    def stored(self, table: str, folder: str = "") -> pa.Table:
+        """All rows of a table's replica, or of what lies in a folder beside it. Raises SinkError when there is none."""
+        target = load(self.file).sink.replica
+        assert target is not None
+        return read_table(f"{target.root}{folder}", self.source.id(table), target.options)
+
     def replica(self, table: str) -> list[Row]:
         """The rows of a table's replica, by key; none as long as there is no replica."""
         try:
-            found = read_table(str(self.folder / "lake"), self.source.id(table))
+            found = self.stored(table)
         except TailraceError:
             return []
         return by_key([self.source.image(row) or {} for row in found.to_pylist()])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,12 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
 
-from tailrace.sinks.replica.folders import folder as folder_of
-from tailrace.sinks.replica.target import read_table
+from tests.conformance.lakes import TestedLake
 from tests.conformance.pipelines import Line
 from tests.conformance.subject import KEY, NOTE, VALUE, Delete, Insert, Subject, Update
 from tests.conformance.traffic import traffic
@@ -46,15 +42,15 @@ PLACES = [
 
 
 @pytest.fixture
-def line(subject: Subject, folder: Path, request: pytest.FixtureRequest) -> Iterator[Line]:
+def line(subject: Subject, lake: TestedLake, folder: Path, request: pytest.FixtureRequest) -> Iterator[Line]:
     """A pipeline into a replica over tables that have rows."""
     with subject.source() as source:
         source.create("items")
         source.create("bag", has_key=False)
         for table in TABLES:
             source.commit(*(Insert(table, {KEY: key, VALUE: 0, NOTE: None}) for key in range(ROWS)))
-        name = "".join(character for character in request.node.name if character.isalnum())[-30:]
-        sink = {"replica": {"path": "lake"}}
+        name = "".join(character for character in request.node.name if character.isalnum())[-44:]
+        sink = {"replica": lake.settings(folder / name)}
         yield Line(subject, source, folder / name, sink, tables=TABLES, spark=SPARK)
 
 
@@ -114,33 +110,31 @@ def test_a_pipeline_killed_under_load_resumes(line: Line, place: str, nth: int) 
 
 def letters(line: Line, table: str) -> list[tuple[str, int]]:
     """Operation and key of each change that is stored of a table that is set aside."""
-    stored = read_table(str(line.folder / "lake" / "_aside"), line.source.id(table)).to_pylist()
+    stored = line.stored(table, "/_aside").to_pylist()
     images = [(row["op"], line.source.image(json.loads(row["after"] or row["before"]))) for row in stored]
     return sorted((op, (image or {})[KEY]) for op, image in images)
 
 
-def distort(replica: Path) -> None:
+def distort(line: Line, lake: TestedLake, table: str) -> None:
     """Give a column of a replica a type that no source's value has a place in."""
-    rows = DeltaTable(replica).to_pyarrow_table()
-    place = max(index for index, field in enumerate(rows.schema) if field.name in (NOTE, "document"))
-    field = rows.schema.field(place)
-    rows = rows.set_column(place, field.name, rows.column(place).cast(pa.binary()))
-    write_deltalake(replica, rows, mode="overwrite", schema_mode="overwrite")
+    names = line.stored(table).column_names
+    lake.retype(line.folder, line.source.id(table).unique, next(name for name in (NOTE, "document") if name in names))
 
 
 @pytest.mark.crash
 @pytest.mark.parametrize(
     ("place", "nth"), [("after-plan", 1), ("after-read", 1), ("after-table", 1), ("after-write", 1)]
 )
-def test_a_pipeline_killed_while_a_table_is_set_aside_resumes(line: Line, place: str, nth: int) -> None:
+def test_a_pipeline_killed_while_a_table_is_set_aside_resumes(
+    line: Line, lake: TestedLake, place: str, nth: int
+) -> None:
     aside, other = TABLES
     # Otherwise it is read again by itself, and nothing is left for `retry`.
     line.content["sink"]["replica"]["on_incomplete"] = "tell"
     line.write()
-    replica = line.folder / "lake" / folder_of(str(line.source.id(aside)))
     finish(line)
     before = line.source.rows(aside)
-    distort(replica)
+    distort(line, lake, aside)
     line.source.commit(
         *(Insert(table, {KEY: ROWS, VALUE: 1, NOTE: "new"}) for table in TABLES),
         *(Update(table, 1, {VALUE: 2}) for table in TABLES),
@@ -154,7 +148,7 @@ def test_a_pipeline_killed_while_a_table_is_set_aside_resumes(line: Line, place:
     assert letters(line, aside) == [("c", ROWS), ("d", 2), ("u", 1)]
     assert len(line.replica(aside)) == len(before), "it stays as it was"
 
-    shutil.rmtree(replica)
+    lake.drop(line.folder, line.source.id(aside).unique)
     line.command("retry")
     with run(line) as process:
         killed(line, process, place, nth)

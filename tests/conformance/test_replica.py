@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from tailrace.pipeline.runner import Run
-from tailrace.sinks.replica.folders import folder as folder_of
+from tests.conformance.lakes import TestedLake
 from tests.conformance.pipelines import Line, by_key
-from tests.conformance.subject import KEY, NOTE, VALUE, Delete, Insert, Row, Source, Subject, Update
+from tests.conformance.subject import KEY, NOTE, VALUE, Delete, Insert, Row, Subject, Update
 from tests.conformance.traffic import traffic
 
 TIMEOUT_S = 100
@@ -27,8 +25,8 @@ def row(key: int) -> Row:
 class Kept:
     """A pipeline that keeps a replica."""
 
-    def __init__(self, line: Line, run: Run) -> None:
-        self.line, self.run, self.source = line, run, line.source
+    def __init__(self, line: Line, run: Run, lake: TestedLake) -> None:
+        self.line, self.run, self.source, self.lake = line, run, line.source, lake
 
     def until_equal(self, *tables: str) -> None:
         """Wait until the replica of the tables has the rows of the source."""
@@ -57,23 +55,25 @@ class Kept:
 
 
 @pytest.fixture(scope="module")
-def kept(subject: Subject, source: Source, folder: Path, spark: SparkSession) -> Iterator[Kept]:
+def kept(subject: Subject, folder: Path, lake: TestedLake, spark: SparkSession) -> Iterator[Kept]:
     """A pipeline that keeps three tables; two more are there."""
-    source.create("items", "compared", "added", "read_whole", "removed")
-    source.create("bag", has_key=False)
-    for table in ("items", "compared", "added", "read_whole", "removed", "bag"):
-        source.commit(*(Insert(table, row(key)) for key in range(1, 31)))
-    properties = {"incremental.snapshot.chunk.size": "4", "signal.data.collection": str(source.id(source.signals))}
-    line = Line(
-        subject,
-        source,
-        folder / "kept",
-        {"replica": {"path": "lake", "read_again": {"at_most_every": "0s"}}},
-        tables=["items", "compared", "bag", "removed", source.signals],
-        properties=properties,
-    )
-    with line.running(spark) as run:
-        yield Kept(line, run)
+    place = folder / f"kept-{lake.name}"
+    with subject.source() as source:
+        source.create("items", "compared", "added", "read_whole", "removed")
+        source.create("bag", has_key=False)
+        for table in ("items", "compared", "added", "read_whole", "removed", "bag"):
+            source.commit(*(Insert(table, row(key)) for key in range(1, 31)))
+        properties = {"incremental.snapshot.chunk.size": "4", "signal.data.collection": str(source.id(source.signals))}
+        line = Line(
+            subject,
+            source,
+            place,
+            {"replica": {**lake.settings(place), "read_again": {"at_most_every": "0s"}}},
+            tables=["items", "compared", "bag", "removed", source.signals],
+            properties=properties,
+        )
+        with line.running(spark) as run:
+            yield Kept(line, run, lake)
 
 
 def test_a_replica_has_the_rows_of_its_source(kept: Kept) -> None:
@@ -134,8 +134,7 @@ def test_a_snapshot_under_load_leaves_a_replica_equal(kept: Kept) -> None:
 def test_reconcile_finds_and_repairs_wrong_rows(kept: Kept) -> None:
     name = str(kept.source.id("compared"))
     assert kept.reconciled("-t", name)[name]["outcome"] == "equal"
-    table = DeltaTable(str(kept.line.folder / "lake" / kept.source.id("compared").unique))
-    table.delete(f"{KEY} IN (7, 8)")
+    kept.lake.delete(kept.line.folder, kept.source.id("compared").unique, (7, 8))
     with traffic(kept.source, "items"):
         report = kept.reconciled("-t", name, code=1)[name]
     assert (report["outcome"], report["missing"]) == ("different", 2)
@@ -157,7 +156,7 @@ def test_a_truncate_empties_a_replica(kept: Kept) -> None:
 @pytest.mark.parametrize("table", ["items", "bag"])
 def test_a_replica_that_was_deleted_is_read_again(kept: Kept, table: str) -> None:
     kept.until_equal(table)
-    shutil.rmtree(kept.line.folder / "lake" / folder_of(kept.source.id(table).unique))
+    kept.lake.drop(kept.line.folder, kept.source.id(table).unique)
     # The next change shows it; rows that do not change later come by the reading alone.
     kept.source.commit(Insert(table, row(70)))
     kept.until_equal(table)

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tests.behaviour.engines import sink
 from tests.golden.databases.database import GoldenServer
 from tests.golden.scenario import Scenario
 
@@ -137,7 +138,7 @@ class Case:
 
     def sink(self, path: Path) -> dict[str, Any]:
         """The settings of the replica below a path."""
-        return {"path": str(path), **self.settings.get("sink", {})}
+        return {**sink(path.parent), **self.settings.get("sink", {})}
 
 
 def cases(folder: Path) -> Sequence[Case]:

@@ -10,13 +10,14 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable
 
 from tailrace.model.table import TableId
 from tailrace.sinks.replica.folders import folder
+from tests.behaviour.engines import stored
 
 SHOWN = 4
 _LONGEST_VALUE, _LONGEST_ROW, _BEFORE = 120, 600, 40
@@ -178,8 +179,4 @@ def _equal_begin(one: str, two: str) -> int:
 
 def replica_of(root: str, table: TableId) -> pa.Table | None:
     """All rows of a table's replica, None where there is none."""
-    return _read(f"{root}/{folder(table.unique)}")
-
-
-def _read(place: str) -> pa.Table | None:
-    return DeltaTable(place).to_pyarrow_table() if DeltaTable.is_deltatable(place) else None
+    return stored(Path(root), folder(table.unique))

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable
-
+from tests.behaviour.engines import counted
 from tests.golden.databases.database import GoldenServer
 from tests.golden.databases.db2 import GoldenDb2
 from tests.golden.databases.mongodb import GoldenMongo
@@ -36,4 +35,4 @@ def tables_of(server: GoldenServer, properties: Mapping[str, str], sink: Mapping
 
 def rows_of_replicas(root: Path) -> dict[str, int]:
     """How many rows each replica below a root has, by its folder."""
-    return {log.parent.name: int(DeltaTable(log.parent).count()) for log in sorted(root.glob("*/_delta_log"))}
+    return counted(root)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -17,7 +17,7 @@ import typer
 from tailrace.cli import demo_shop
 from tailrace.cli.demo_screen import Screen
 from tailrace.cli.stop import StopRequest, stop_on_signals
-from tailrace.errors import TailraceError
+from tailrace.errors import ConfigError, TailraceError
 
 if TYPE_CHECKING:
     from tailrace.connectors.ports import Admin, Position
@@ -29,12 +29,25 @@ if TYPE_CHECKING:
 TRAFFIC_SECONDS = 20.0
 PAUSE_SECONDS = 0.03
 CATCH_UP_SECONDS = 120.0
+DELTA = "delta"
+
+
+def _catalog(folder: Path) -> dict[str, Any]:
+    """The settings of Iceberg tables in a folder, which has a catalog of SQLite as well."""
+    folder.mkdir(parents=True, exist_ok=True)
+    catalog = {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}"}
+    return {"format": "iceberg", "namespace": "shop", "catalog": catalog}
+
+
+# The settings of a replica in a folder, by its format.
+LAKES: dict[str, Callable[[Path], dict[str, Any]]] = {DELTA: lambda folder: {"path": str(folder)}, "iceberg": _catalog}
 # The JVM's second compiler costs more than it saves in the first minute: 30 s of CPU instead of 17, measured.
 QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 
 
 def command(
     keep: Annotated[bool, typer.Option("--keep", help="Run until Ctrl-C.")] = False,
+    lake: Annotated[str, typer.Option("--sink", help="The tables of the replica: delta or iceberg.")] = DELTA,
 ) -> None:
     """Run a demo of a minute. It has an embedded database with traffic, a replica that follows it, and a comparison."""
     from tailrace.connectors import registry
@@ -43,7 +56,7 @@ def command(
     check_java()
     entry = registry.DEFAULT
     assert entry.demo is not None
-    show(entry.product, registry.imported(entry.demo), demo_shop.TableShop, keep=keep)
+    show(entry.product, registry.imported(entry.demo), demo_shop.TableShop, keep=keep, lake=lake)
 
 
 def show(
@@ -52,8 +65,11 @@ def show(
     shop_of: Callable[[Any], DemoShop],
     *,
     keep: bool = False,
+    lake: str = DELTA,
 ) -> None:
     """Run the demo on the server that `start` starts. Raises TailraceError if replica and source differ."""
+    if lake not in LAKES:
+        raise ConfigError(f"is {lake!r}", where="--sink", remedy=f"choose {' or '.join(LAKES)}")
     screen = Screen()
     with tempfile.TemporaryDirectory(prefix="tailrace-demo-") as folder:
         screen.say(f"Starting {product}")
@@ -61,9 +77,15 @@ def show(
             shop = shop_of(server)
             shop.load()
             screen.say(f"Its database {demo_shop.DATABASE!r} has {len(shop.tables)} tables and a history")
-            unequal = Demo(shop, Path(folder), screen).run(None if keep else TRAFFIC_SECONDS)
+            unequal = Demo(shop, Path(folder), screen, lake=lake).run(None if keep else TRAFFIC_SECONDS)
     if unequal:
         raise TailraceError(f"replica and source differ in {', '.join(unequal)}")
+
+
+def arguments(given: Sequence[str]) -> dict[str, Any]:
+    """The arguments of `show` from those of a command line."""
+    lake = given[given.index("--sink") + 1] if "--sink" in given else DELTA
+    return {"keep": "--keep" in given, "lake": lake}
 
 
 Rows = dict[tuple[Any, ...], dict[str, Any]]
@@ -88,7 +110,7 @@ class DemoShop(Protocol):
         """The traffic: each call is one transaction. It runs on a thread of its own."""
         ...
 
-    def compared(self, root: str) -> Iterator[tuple[str, Rows, Rows]]:
+    def compared(self, root: str, options: Mapping[str, str]) -> Iterator[tuple[str, Rows, Rows]]:
         """Each table with its rows at the source and in the replica at `root`, both by key."""
         ...
 
@@ -101,6 +123,7 @@ class Demo:
     folder: Path
     screen: Screen
     session: Any = None
+    lake: str = DELTA
     definition: Definition = field(init=False)
     admin: Admin = field(init=False)
 
@@ -113,7 +136,7 @@ class Demo:
         content: dict[str, Any] = {
             "name": "demo",
             "source": {"connector": entry.name, "config": {**source.properties, **source.secrets}},
-            "sink": {"replica": {"path": "replica"}},
+            "sink": {"replica": LAKES[self.lake](self.folder / "replica")},
             "trigger": "500ms",
             "checkpoint": "checkpoint",
             "spark": {"spark.master": "local[2]", "spark.driver.memory": "1g", **QUICK_START},
@@ -128,7 +151,7 @@ class Demo:
 
         assert self.definition.sink.replica is not None
         target = Replica(self.definition.sink.replica, watch=self._watch)
-        self.screen.say(f"Starting the pipeline into {target.target.path}")
+        self.screen.say(f"Starting the pipeline into {target.target.root}")
         running = Pipeline(self.definition, self.session, target).start()
         with stop_on_signals() as asked:
             self._follow(running, asked, seconds)
@@ -213,7 +236,8 @@ class Demo:
         """Compares every table row by row and says so; returns the tables that differ."""
         self.screen.say("Comparing replica and source, row by row")
         assert self.definition.sink.replica is not None
-        found = self.shop.compared(self.definition.sink.replica.path)
+        target = self.definition.sink.replica
+        found = self.shop.compared(target.root, target.options)
         return [table for table, source, replica in found if not self.screen.compared(table, source, replica)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -168,14 +168,18 @@ class TableShop:
         with self._server.connect(DATABASE) as connection:
             yield Shop(connection).step
 
-    def compared(self, root: str) -> Iterator[tuple[str, Rows, Rows]]:
+    def compared(self, root: str, options: Mapping[str, str]) -> Iterator[tuple[str, Rows, Rows]]:
         """See DemoShop.compared."""
         from tailrace.sinks.replica.target import read_table
 
         with self._server.connect(DATABASE) as connection:
             connection.execute("SET TimeZone = 'UTC'")
             for table in TABLES:
-                yield table, rows(connection, table), by_key(table, read_table(root, f"public.{table}").to_pylist())
+                yield (
+                    table,
+                    rows(connection, table),
+                    by_key(table, read_table(root, f"public.{table}", options).to_pylist()),
+                )
 
 
 def rows(connection: Connection, table: str) -> dict[tuple[Any, ...], dict[str, Any]]:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailrace.connectors.finding import SINK, Finding
@@ -311,6 +310,5 @@ def replica_rows(definition: Definition) -> dict[str, int]:
     """Rows of each of a replica's tables; empty for other sinks and remote replicas."""
     from tailrace.sinks.replica.target import row_counts
 
-    if definition.sink.replica is None:
-        return {}
-    return row_counts(Path(definition.sink.replica.path))
+    target = definition.sink.replica
+    return row_counts(target.root, target.options) if target is not None and target.is_here else {}

@@ -14,7 +14,7 @@ from tailrace.snapshot.signals import BLOCKING, EXECUTE
 def set_aside(definition: Definition) -> tuple[SetAside, ...]:
     """The tables that are set aside; none for another sink than a replica. Raises SinkError."""
     replica = definition.sink.replica
-    return () if replica is None else found(replica.path, replica.storage_options, replica.names)
+    return () if replica is None else found(replica.root, replica.options, replica.names)
 
 
 def retry(definition: Definition, names: Sequence[str]) -> Sent | None:

@@ -220,7 +220,7 @@ def _unfit_steps(definition: Definition) -> list[ConfigError]:
 def _absolute(definition: Definition, base: Path) -> Definition:
     changes: dict[str, Any] = {"checkpoint": _from(base, definition.checkpoint)}
     target = definition.sink.target
-    if isinstance(target, FileTarget | ReplicaTarget):
+    if isinstance(target, FileTarget | ReplicaTarget) and target.path is not None:
         field = next(name for name, value in definition.sink if value is not None)
         moved = target.model_copy(update={"path": _from(base, target.path)})
         changes["sink"] = definition.sink.model_copy(update={field: moved})

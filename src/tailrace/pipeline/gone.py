@@ -25,5 +25,5 @@ def gone_tables(definition: Definition, captured: Iterable[TableId]) -> list[Tab
 
 def rows_of(target: ReplicaTarget, table: TableId) -> int:
     """How many rows a replica has; none without a table. Raises SinkError."""
-    found = Target(target.path, table.unique, target.storage_options, target.names).open()
-    return 0 if found is None else int(found.count())
+    found = Target(target.root, table.unique, target.options, target.names).open()
+    return 0 if found is None else found.count()

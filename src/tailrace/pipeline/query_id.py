@@ -69,7 +69,7 @@ def _known(definition: Definition) -> tuple[str | None, list[str]]:
     if isinstance(target, ReplicaTarget):
         from tailrace.sinks.replica.queries import last_query  # loads deltalake, which other sinks do without
 
-        return last_query(target.path, target.storage_options), []
+        return last_query(target.root, target.options), []
     if isinstance(target, KafkaTarget) and target.delivery == "exactly-once":
         properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
         settings = Settings(properties, target.transactional_id_prefix, target.state_topic)

@@ -155,7 +155,7 @@ class Reconciler:
     def others(self, tables: Sequence[TableId]) -> Iterator[TableReport]:
         """Replicas that no captured table has. Raises SinkError."""
         known = {table.unique for table in tables}
-        for name in stored_tables(self._target.path, self._target.storage_options):
+        for name in stored_tables(self._target.root, self._target.options):
             if name not in known:
                 yield TableReport(
                     shown(name),
@@ -207,7 +207,7 @@ class Reconciler:
             )
         if report.reason is not None:
             return
-        root, options, names = self._target.path, self._target.storage_options, self._target.names
+        root, options, names = self._target.root, self._target.options, self._target.names
         place = Target(root, table.unique, options, names)
         found.sides = sides = Sides(self.follower.admin, place, schema, self.progress)
         report.not_compared = {

@@ -49,7 +49,7 @@ def states_of(
         offset=offset,
         ask=ask,
         is_waiting=lambda request: channels.is_pending(folder, request),
-        discard=lambda table: again.discard(target.path, table, target.storage_options),
+        discard=lambda table: again.discard(target.root, table, target.options),
         reaction=Reaction(target.on_incomplete, target.read_again.pause_seconds),
         notify=notify,
     )

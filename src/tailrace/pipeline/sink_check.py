@@ -25,6 +25,9 @@ from tailrace.sinks.replica.layout import Names, table_folder
 from tailrace.snapshot.progress import Progress
 from tailrace.transforms import parse, renamed_by
 
+# A catalog of Iceberg tables that does not answer so soon is away.
+_ANSWER_SECONDS = 4.0
+
 
 def check(definition: Definition, admin: Admin) -> list[Finding]:
     """The sink's problems, each with its remedy; writes nothing."""
@@ -32,12 +35,24 @@ def check(definition: Definition, admin: Admin) -> list[Finding]:
     if not isinstance(target, KafkaTarget):
         names = target.names if isinstance(target, ReplicaTarget) else None
         collisions = [] if names is None else _collisions(captured(definition.config(), admin), names)
-        return [*_without_topics(definition), *folder(definition), *collisions]
+        away = _away(target) if isinstance(target, ReplicaTarget) else []
+        return [*_without_topics(definition), *folder(definition), *away, *collisions]
     properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
     settings = Settings(properties, target.transactional_id_prefix, target.state_topic)
     Creation.of(definition.config())  # raises for what the tasks would fail of
     found = preflight.check(settings, _topics(definition, admin), transactions=target.delivery == "exactly-once")
     return [*found, *registry_check.check(definition)]
+
+
+def _away(target: ReplicaTarget) -> list[Finding]:
+    """Whether the catalog of Iceberg tables answers. Raises ConfigError for one that cannot be opened."""
+    if target.format != "iceberg":
+        return []
+    from tailrace.sinks.replica.store_probe import StoreProbe  # loads deltalake, which other sinks do without
+
+    said = StoreProbe(target.root, target.options).look(_ANSWER_SECONDS)
+    remedy = "check the catalog, the network, and the properties in `catalog`"
+    return [] if said is None else [Finding("sink.replica.catalog", False, said[0], remedy)]
 
 
 def _without_topics(definition: Definition) -> Iterator[Finding]:

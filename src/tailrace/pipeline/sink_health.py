@@ -52,10 +52,10 @@ def probe(definition: Definition) -> tuple[Probe, str] | None:
         properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
         return KafkaProbe(Settings(properties)), REACH
     path = definition.sink.path
-    if isinstance(target, ReplicaTarget) and "://" in target.path:
+    if isinstance(target, ReplicaTarget) and "://" in target.root:
         from tailrace.sinks.replica.store_probe import StoreProbe  # loads deltalake, which other sinks do without
 
-        return StoreProbe(target.path, target.storage_options), _STORE
+        return StoreProbe(target.root, target.options), _STORE
     return None if path is None or "://" in path else (_Folder(definition), "see that it is mounted and may be written")
 
 

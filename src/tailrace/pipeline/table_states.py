@@ -192,8 +192,8 @@ class TableStates:
         if report.aside is not None:
             self._event(name, Event.SET_ASIDE, why=report.aside.partition("\n")[0])
             self._tables[name] = replace(self._tables[name], is_cured=report.is_cured)
-        if report.version is not None and report.delta_id is not None and name in self._tables:
-            self._tables[name] = replace(self._tables[name], seen=Seen(report.version, report.delta_id))
+        if report.version is not None and report.table_id is not None and name in self._tables:
+            self._tables[name] = replace(self._tables[name], seen=Seen(report.version, report.table_id))
 
     def _last(self, name: str, why: str) -> None:
         """Note why a table stays incomplete whatever is read, or that nothing keeps it incomplete any more."""

@@ -102,27 +102,27 @@ class Replica:
         """A writer that merges each micro-batch of `frame` into the tables. Raises TailraceError for the engine."""
         if self.target.engine == "spark":
             demand_delta(frame.sparkSession.version)
-        self.set_aside = found(self.target.path, self.target.storage_options, self.target.names)
+        self.set_aside = found(self.target.root, self.target.options, self.target.names)
         for name in self.aside:
             frame = frame.where(~frame["table"].eqNullSafe(name))
         return frame.writeStream.foreachBatch(self._write if self.watch is None else self._write_watched)
 
     def others(self, query_id: str, known: Iterable[str]) -> list[str]:
         """The tables that the query has written, without those of these unique names. Raises SinkError."""
-        return other_tables(self.target.path, self.target.storage_options, self.target.names, query_id, known)
+        return other_tables(self.target.root, self.target.options, self.target.names, query_id, known)
 
     def _write(self, frame: DataFrame, batch_id: int) -> None:
         target = self.target
         upkeep = Upkeep(target.retention_minutes) if target.maintenance else None
         sink = ReplicaSink(
-            *(target.path, query_id(frame), target.engine, target.storage_options, target.on_drop, upkeep),
+            *(target.root, query_id(frame), target.engine, target.options, target.on_drop, upkeep),
             on_error=target.on_error,
             layout=target.layout,
         )
         reports = sink.write(frame, batch_id, repeats=batch_id == self.repeated, known=self.states.known)
         self._tell(reports.values())
         self.states.written(batch_id, reports.values())
-        self.set_aside = found(target.path, target.storage_options, target.names)
+        self.set_aside = found(target.root, target.options, target.names)
         failpoint.reach("after-write")
         changed = {table: report.upserted + report.deleted for table, report in reports.items()}
         self.written[batch_id] = sum(changed.values())
@@ -134,7 +134,7 @@ class Replica:
                 continue
             cure = "It is read again" if self._is_cured(report) else "When the cause is fixed, run `tailrace retry`"
             said = "%s is set aside, the other tables go on. Its changes are stored in %s/_aside. %s. %s"
-            log.error(said, report.table, self.target.path, cure, report.aside)
+            log.error(said, report.table, self.target.root, cure, report.aside)
             if self.notify is not None:
                 self.notify(Notice(REPLICA, SET_ASIDE, (("table", report.table), ("error", report.aside))))
 

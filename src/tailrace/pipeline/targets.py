@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tailrace.model.table import NULL, TEXT
 from tailrace.sinks.replica.layout import Metadata, Names, ReplicaLayout
+from tailrace.sinks.replica.roots import ICEBERG
 
 
 class Part(BaseModel):
@@ -133,8 +134,15 @@ class ReadAgain(Part):
         return _seconds(self.at_most_every)
 
 
+_NAMESPACE = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*")
+# Hive and Glue take no other names of tables than those of `names: catalog`.
+_STRICT = ("hive", "glue")
+
+
 class ReplicaTarget(Part):
-    """Delta tables below `path`, each kept equal to its source table; `on_drop`: or not, once that is dropped.
+    """Tables, each kept equal to its source table; `on_drop`: or not, once that is dropped.
+
+    Delta tables lie below `path`. Iceberg tables are in a `namespace` of a `catalog`, given by pyiceberg's properties.
 
     `on_error`: a table whose rows cannot be written as they are is set aside, or it stops the pipeline. `out_of_range`
     is what becomes of dates and times that no table holds: of all columns, or by expressions for `schema.table.column`.
@@ -149,7 +157,10 @@ class ReplicaTarget(Part):
     or sooner or later as the disk space allows (None).
     """
 
-    path: Location
+    format: Literal["delta", "iceberg"] = "delta"
+    path: Location | None = None
+    catalog: dict[str, Scalar] = Field(default_factory=dict, repr=False)
+    namespace: str | None = None
     engine: Literal["deltalake", "spark"] = "deltalake"
     on_drop: Literal["clear", "keep"] = "clear"
     on_error: Literal["aside", "stop"] = "aside"
@@ -163,6 +174,44 @@ class ReplicaTarget(Part):
         default_factory=dict
     )
     storage_options: dict[str, str] = Field(default_factory=dict, repr=False)
+
+    @model_validator(mode="after")
+    def _is_of_format(self) -> ReplicaTarget:
+        given = self.model_fields_set
+        if self.format == "delta":
+            if self.path is None:
+                raise ValueError("path is missing: the folder or URL of the Delta tables")
+            if given & {"catalog", "namespace"}:
+                raise ValueError("catalog and namespace are of `format: iceberg`; Delta tables lie below `path`")
+            return self
+        if given & {"path", "engine", "storage_options"}:
+            raise ValueError(
+                "path, engine and storage_options are of `format: delta`; Iceberg tables lie where `catalog` has them, "
+                "whose properties are those of the storage as well, and pyiceberg writes them"
+            )
+        if not self.catalog or self.namespace is None or not _NAMESPACE.fullmatch(self.namespace):
+            raise ValueError(
+                "`format: iceberg` needs catalog, with pyiceberg's properties (type, uri, warehouse, ...), and "
+                "namespace, of letters, digits and underscores, with dots between its levels"
+            )
+        if self.catalog.get("type") in _STRICT and self.names == "source":
+            raise ValueError(f"a catalog of type {self.catalog['type']} needs `names: catalog`")
+        return self
+
+    @property
+    def root(self) -> str:
+        """Where its tables lie, as tailrace.sinks.replica.lakes takes it."""
+        return self.path if self.path is not None else f"{ICEBERG}{self.namespace}"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether its tables are listed on this machine."""
+        return "://" not in self.root or self.options.get("uri", "").startswith("sqlite:")
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of the storage, or the properties of the catalog."""
+        return {name: str(value) for name, value in self.catalog.items()} or self.storage_options
 
     @property
     def layout(self) -> ReplicaLayout:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from tailrace.cli.demo import Rows, show
+from tailrace.cli.demo import Rows, arguments, show
 from tailrace.sinks.replica.target import read_table
 from tests.servers.db2.client import Session
 from tests.servers.db2.server import Db2
@@ -68,7 +68,7 @@ class Db2Shop:
             yield Traffic(session).step
         self._server.settle()
 
-    def compared(self, root: str) -> Iterator[tuple[str, Rows, Rows]]:
+    def compared(self, root: str, options: Mapping[str, str]) -> Iterator[tuple[str, Rows, Rows]]:
         """See DemoShop.compared."""
         with self._server.session() as session:
             for table, key in KEYS.items():
@@ -76,7 +76,7 @@ class Db2Shop:
                 listed = ", ".join("CAST(PRICE AS DOUBLE)" if name == "PRICE" else name for name in names)
                 rows = session.rows(f"SELECT {listed} FROM {SCHEMA}.{table}")
                 found = [dict(zip(names, row, strict=True)) for row in rows]
-                kept = read_table(root, f"{SCHEMA}.{table}").to_pylist()
+                kept = read_table(root, f"{SCHEMA}.{table}", options).to_pylist()
                 for row in kept:
                     if "PRICE" in row:
                         row["PRICE"] = float(row["PRICE"])
@@ -137,4 +137,4 @@ def _by_key(key: tuple[str, ...], found: list[dict[str, object]]) -> Rows:
 
 
 if __name__ == "__main__":
-    show("the stand-in for Db2", Db2, Db2Shop, keep="--keep" in sys.argv)
+    show("the stand-in for Db2", Db2, Db2Shop, **arguments(sys.argv))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from tailrace.cli.demo import Rows, show
+from tailrace.cli.demo import Rows, arguments, show
 from tailrace.cli.demo_shop import DATABASE
 from tailrace.sinks.replica.target import read_table
 from tests.servers.mongodb.server import Client, ReplicaSet
@@ -46,12 +46,14 @@ class DocumentShop:
         with self._servers.client() as client:
             yield Traffic(client).step
 
-    def compared(self, root: str) -> Iterator[tuple[str, Rows, Rows]]:
+    def compared(self, root: str, options: Mapping[str, str]) -> Iterator[tuple[str, Rows, Rows]]:
         """See DemoShop.compared: documents by their keys."""
         with self._servers.client() as client:
             for table in self.tables:
                 source = {(document["_id"],): document for document in client[DATABASE][table].find()}
-                documents = map(json.loads, read_table(root, f"{DATABASE}.{table}").column("document").to_pylist())
+                documents = map(
+                    json.loads, read_table(root, f"{DATABASE}.{table}", options).column("document").to_pylist()
+                )
                 yield table, source, {(document["_id"],): document for document in documents}
 
 
@@ -111,4 +113,4 @@ def _order(number: int, draw: random.Random) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    show("MongoDB", ReplicaSet, DocumentShop, keep="--keep" in sys.argv)
+    show("MongoDB", ReplicaSet, DocumentShop, **arguments(sys.argv))

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import quote
 
-from tailrace.cli.demo import Rows, show
+from tailrace.cli.demo import Rows, arguments, show
 from tailrace.cli.demo_shop import DATABASE
 from tailrace.sinks.replica.target import read_table
 from tests.servers.sqlserver.client import GIVEN, SqlServerClient
@@ -68,14 +68,14 @@ class SqlShop:
             yield Traffic(cursor).step
         self._server.settle(DATABASE)
 
-    def compared(self, root: str) -> Iterator[tuple[str, Rows, Rows]]:
+    def compared(self, root: str, options: Mapping[str, str]) -> Iterator[tuple[str, Rows, Rows]]:
         """See DemoShop.compared."""
         with closing(self._server.connect(DATABASE)) as connection, connection.cursor() as cursor:
             for table, key in KEYS.items():
                 cursor.execute(f"SELECT * FROM {table}")
                 names = [column[0] for column in cursor.description]
                 found = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-                kept = read_table(root, f"{DATABASE}.dbo.{table}").to_pylist()
+                kept = read_table(root, f"{DATABASE}.dbo.{table}", options).to_pylist()
                 yield table, _by_key(key, found), _by_key(key, kept)
 
 
@@ -135,6 +135,6 @@ def _by_key(key: tuple[str, ...], found: list[dict[str, Any]]) -> Rows:
 if __name__ == "__main__":
     url = os.environ.get(GIVEN)
     if url:
-        show("the demo on the server given", lambda: SqlServerClient(url), SqlShop, keep="--keep" in sys.argv)
+        show("the demo on the server given", lambda: SqlServerClient(url), SqlShop, **arguments(sys.argv))
     else:
-        show("the stand-in for SQL Server", SqlServer, SqlShop, keep="--keep" in sys.argv)
+        show("the stand-in for SQL Server", SqlServer, SqlShop, **arguments(sys.argv))

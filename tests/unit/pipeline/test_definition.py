@@ -341,6 +341,25 @@ def test_wrong_types_are_reported_in_one_line(tmp_path: Path, text: str, said: s
     [
         ("{replica: {path: ''}}", "sink.replica.path: is empty"),
         ("{replica: {path: x, engine: y}}", "sink.replica.engine: should be 'deltalake' or 'spark'"),
+        ("{replica: {}}", "sink.replica: path is missing: the folder or URL of the Delta tables"),
+        (
+            "{replica: {path: x, namespace: y}}",
+            "sink.replica: catalog and namespace are of `format: iceberg`; Delta tables lie below `path`",
+        ),
+        (
+            "{replica: {format: iceberg, path: x, namespace: y, catalog: {type: sql}}}",
+            "sink.replica: path, engine and storage_options are of `format: delta`; Iceberg tables lie where `catalog` "
+            "has them, whose properties are those of the storage as well, and pyiceberg writes them",
+        ),
+        (
+            "{replica: {format: iceberg, catalog: {type: sql}, namespace: a/b}}",
+            "sink.replica: `format: iceberg` needs catalog, with pyiceberg's properties (type, uri, warehouse, ...), "
+            "and namespace, of letters, digits and underscores, with dots between its levels",
+        ),
+        (
+            "{replica: {format: iceberg, catalog: {type: glue}, namespace: a}}",
+            "sink.replica: a catalog of type glue needs `names: catalog`",
+        ),
         ("{replica: {path: x, maintenance: maybe}}", "sink.replica.maintenance: should be true or false"),
         (
             "{replica: {path: x, metadata: {at: y}}}",

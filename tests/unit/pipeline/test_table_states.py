@@ -68,7 +68,7 @@ class Pipeline:
 
 
 def rows(table: str = "public.t", **more: Any) -> TableReport:
-    return TableReport(table, upserted=1, version=7, delta_id="a", **more)
+    return TableReport(table, upserted=1, version=7, table_id="a", **more)
 
 
 def test_an_incomplete_table_is_asked_for_once_read_and_complete() -> None:
@@ -83,7 +83,7 @@ def test_an_incomplete_table_is_asked_for_once_read_and_complete() -> None:
     pipeline.written(rows(begun=request))
     assert (pipeline.state(), len(pipeline.asked)) == (READING, 1)
     pipeline.queue()
-    pipeline.written(TableReport("public.t", version=9, delta_id="a", ended=request))
+    pipeline.written(TableReport("public.t", version=9, table_id="a", ended=request))
     assert (pipeline.state(), pipeline.notices) == (COMPLETE, ["INCOMPLETE", "COMPLETE"])
     assert pipeline.started().tables == pipeline.states.tables
     assert pipeline.states.known.seen == {"public.t": Seen(9, "a")}

@@ -19,6 +19,7 @@ from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.sinks.replica import aside
 from tailrace.sinks.replica.aside import folders, found
 from tailrace.sinks.replica.batch import MicroBatch
+from tailrace.sinks.replica.delta.maintenance import properties
 from tailrace.sinks.replica.parts import parts
 from tailrace.sinks.replica.target import read_table
 from tailrace.sinks.replica.upkeep import Upkeep
@@ -135,7 +136,7 @@ def test_small_files_of_dead_letters_are_joined_and_each_is_stored_once(night: N
     night_long = [rows("c", (number, CAESAR), (-number, CAESAR), commit=number) for number in range(1, 37)]
     for number, changes in enumerate(night_long):
         night.write(number, changes)
-    assert night.letter_table.metadata().configuration == Upkeep(120).properties
+    assert night.letter_table.metadata().configuration == properties(120 * 60)
     assert len(night.letter_table.file_uris()) < 8
     night.write(35, night_long[-1])
     night.write(36, *night_long[-8:])

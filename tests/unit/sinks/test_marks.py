@@ -10,9 +10,11 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from tailrace.errors import SinkError
 from tailrace.model.change import SnapshotRead
+from tailrace.sinks.replica.delta.table import USER_METADATA, Delta
 from tailrace.sinks.replica.folders import folder
-from tailrace.sinks.replica.marks import USER_METADATA, Extent, Mark, Place, Record, TableProgress, newest
+from tailrace.sinks.replica.marks import Extent, Place, Record, TableProgress, newest
 from tailrace.sinks.replica.others import other_tables
+from tailrace.sinks.replica.table import Mark
 
 ROWS = pa.table({"id": [1]})
 TABLE = "public.orders"
@@ -20,14 +22,14 @@ TABLE = "public.orders"
 
 def commit(path: Path, mark: Mark) -> None:
     properties = CommitProperties(
-        app_transactions=[Transaction(mark.app, mark.version)], custom_metadata={USER_METADATA: mark.text}
+        app_transactions=[Transaction(str(mark.app), mark.version)], custom_metadata={USER_METADATA: mark.text}
     )
     write_deltalake(path, ROWS, mode="append", commit_properties=properties)
 
 
 def progress(path: Path, batch: int, *, repeats: bool | None = None, table: str = TABLE) -> TableProgress:
     there = DeltaTable.is_deltatable(str(path))
-    return TableProgress(DeltaTable(path) if there else None, "query", table, batch, repeats)
+    return TableProgress(Delta(DeltaTable(path)) if there else None, "query", table, batch, repeats)
 
 
 def log(number: int, before: Place | None, upto: Place) -> Extent:
@@ -98,7 +100,7 @@ def test_commits_of_others_are_passed_over(tmp_path: Path) -> None:
     other = Mark("tailrace/other", 1, Record("other", TABLE, 1, Place(999, 1)).to_text())
     commit(tmp_path, other)
     assert progress(tmp_path, 1).place == Place(100, 1)
-    assert newest(DeltaTable(tmp_path)) == Record("other", TABLE, 1, Place(999, 1))
+    assert newest(Delta(DeltaTable(tmp_path))) == Record("other", TABLE, 1, Place(999, 1))
 
 
 def test_two_tables_in_one_folder_are_refused(tmp_path: Path) -> None:

@@ -11,8 +11,10 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from tailrace.sinks.replica import retention, upkeep
-from tailrace.sinks.replica.marks import USER_METADATA, Extent, Place, TableProgress
+from tailrace.sinks.replica import retention
+from tailrace.sinks.replica.delta.maintenance import Files, properties
+from tailrace.sinks.replica.delta.table import USER_METADATA, Delta
+from tailrace.sinks.replica.marks import Extent, Place, TableProgress
 from tailrace.sinks.replica.target import Target
 from tailrace.sinks.replica.upkeep import Upkeep
 
@@ -35,7 +37,7 @@ class Replica:
         extent = Extent(0, None, Place(self.commits, 1))
         mark = TableProgress(target, "query", "public.orders", self.commits).mark(extent)
         properties = CommitProperties(
-            app_transactions=[Transaction(mark.app, mark.version)], custom_metadata={USER_METADATA: mark.text}
+            app_transactions=[Transaction(str(mark.app), mark.version)], custom_metadata={USER_METADATA: mark.text}
         )
         rows = pa.table({"id": [self.commits], **({"load": [os.urandom(size)]} if size else {})})
         write_deltalake(str(self.path), rows, mode=mode, commit_properties=properties, **more)
@@ -59,7 +61,7 @@ class Replica:
 
     @property
     def place_in_log(self) -> Place | None:
-        return TableProgress(self.table, "query", "public.orders", 99).place
+        return TableProgress(Delta(self.table), "query", "public.orders", 99).place
 
     def files(self) -> set[Path]:
         return set(self.path.glob("*.parquet"))
@@ -100,10 +102,10 @@ def test_an_old_file_that_was_replaced_lately_stays(replica: Replica) -> None:
     replica.age(1000)
     before = replica.table
     replica.keep(replica.write())
-    assert before.to_pyarrow_table().num_rows == 1
+    assert before.scan().read_all().num_rows == 1
     replica.age(1)
     replica.keep(replica.write())
-    assert before.to_pyarrow_table().num_rows == 1
+    assert before.scan().read_all().num_rows == 1
     replica.age(2)
     replica.keep(replica.write())
     assert len(replica.files()) == 2, "the newest version's and the one before"
@@ -126,13 +128,13 @@ def test_without_a_retention_the_disk_space_decides(replica: Replica) -> None:
         before = replica.place.open()
         first = replica.write(size=200_000)
         assert Upkeep().after(replica.place, "query", first) is None
-        assert number == 0 or (before is not None and before.to_pyarrow_table().num_rows == 1), "readers have some time"
+        assert number == 0 or (before is not None and before.scan().read_all().num_rows == 1), "readers have some time"
         assert len(replica.files()) <= 5, "what was replaced takes at most three times what is live, before the next"
     assert replica.table.metadata().configuration["delta.deletedFileRetentionDuration"] != "interval 7200 seconds"
     for _ in range(12):
         replica.age(600 / HOUR_S)
         assert Upkeep().after(replica.place, "query", replica.write(size=200_000)) is None
-    assert retention.kept_seconds(replica.table.metadata().configuration) >= 300, "it is longer when less is written"
+    assert (Delta(replica.table).maintenance().kept_seconds or 0) >= 300, "it is longer when less is written"
 
 
 def test_small_tables_keep_versions_for_two_hours(replica: Replica) -> None:
@@ -176,11 +178,11 @@ def test_a_process_thought_dead_repeats_no_older_record(replica: Replica, monkey
     old = replica.place.open()
     assert old is not None
 
-    def meanwhile(target: DeltaTable) -> dict[str, int]:
+    def meanwhile(files: Files) -> dict[str, int]:
         replica.write("append")
         return {str(number): 1 for number in range(99)}
 
-    monkeypatch.setattr(upkeep, "_files", meanwhile)
+    monkeypatch.setattr(Files, "live", property(meanwhile))
     UPKEEP._after(old, "query", 0)
     assert replica.table.history(1)[0]["operation"] == "OPTIMIZE"
     assert replica.place_in_log == Place(3, 1)
@@ -191,7 +193,7 @@ def test_a_table_of_an_older_release_gets_the_retention(replica: Replica) -> Non
     assert replica.table.metadata().configuration == {}
     replica.age(3)
     replica.keep(replica.write())
-    assert replica.table.metadata().configuration == UPKEEP.properties
+    assert replica.table.metadata().configuration == properties(UPKEEP.kept_seconds)
     assert replica.place_in_log == Place(2, 1)
     replica.age(3)
     version = replica.write()
@@ -201,7 +203,7 @@ def test_a_table_of_an_older_release_gets_the_retention(replica: Replica) -> Non
 
 @pytest.mark.long
 def test_the_log_is_cleaned_and_the_record_stays(replica: Replica) -> None:
-    replica.write(configuration=UPKEEP.properties)
+    replica.write(configuration=properties(UPKEEP.kept_seconds))
     for _ in range(98):
         replica.write("append")
     replica.age(3)

@@ -1,7 +1,7 @@
 """Reads a table again in chunks: its rows are collected in a copy, which replaces the replica's rows when all are read.
 
 Rows that the source no longer has are gone then, and columns have the types that they have by now, which merging the
-chunks into the replica could not bring about. The copy is a Delta table `<root>/_reading/<folder of the table>`. It
+chunks into the replica could not bring about. The copy is a table `<root>/_reading/<folder of the table>`. It
 begins with the first chunk and follows the log from there on, as the replica does meanwhile. Its commits carry Records
 of their own, so a repeated micro-batch is written once. A replica that is missing or empty takes the chunks directly.
 """
@@ -12,18 +12,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from deltalake import DeltaTable
-
 from tailrace.model.change import ChangeBatch, SnapshotRead
 from tailrace.model.schema_change import DROP
-from tailrace.sinks.replica import delta_rs, descriptions, notes, storage
+from tailrace.sinks.replica import descriptions, notes, writing
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.failures import retried
 from tailrace.sinks.replica.folders import folder, former_folders
+from tailrace.sinks.replica.lakes import lake_at
 from tailrace.sinks.replica.marks import Record, TableProgress, newest
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.reports import TableReport
-from tailrace.sinks.replica.target import Target, arrow_schema
+from tailrace.sinks.replica.streams import streamed
+from tailrace.sinks.replica.table import Lake, Table
+from tailrace.sinks.replica.target import Target
 from tailrace.spark import failpoint
 
 FOLDER = "_reading"
@@ -37,22 +38,25 @@ def place_of(batch: MicroBatch, table: str) -> Target:
 
 def folders(root: str, storage_options: Mapping[str, str]) -> frozenset[str]:
     """The folders of tables that are read again below a root. Raises SinkError."""
-    return retried(Target(root, FOLDER, storage_options), lambda: storage.folders(root, FOLDER, storage_options))
+    return retried(Target(root, FOLDER, storage_options), _lake(root, storage_options).names)
+
+
+def _lake(root: str, storage_options: Mapping[str, str]) -> Lake:
+    return lake_at(root, storage_options).below(FOLDER)
 
 
 def discard(root: str, table: str, storage_options: Mapping[str, str]) -> None:
     """Remove the copy of a table, if there is one. Raises SinkError."""
     for name in (folder(table), *former_folders(root, table)):
-        remove = partial(storage.remove_folder, root, f"{FOLDER}/{name}", storage_options)
+        remove = partial(_lake(root, storage_options).remove, name)
         retried(Target(root, table, storage_options), remove)
 
 
 def tables(root: str, storage_options: Mapping[str, str]) -> tuple[str, ...]:
     """The tables that are read again below a root. Raises SinkError."""
-    found = []
+    found, lake = [], _lake(root, storage_options)
     for name in folders(root, storage_options):
-        target = Target(f"{root.rstrip('/')}/{FOLDER}", name, storage_options)
-        copy = retried(target, target.open)
+        copy = retried(Target(root, name, storage_options), partial(lake.open, name))
         record = None if copy is None else newest(copy)
         found += [] if record is None else [record.table]
     return tuple(found)
@@ -85,12 +89,12 @@ class Copy:
             is_direct = record is not None and record.request == read.request
             if is_direct or (read.begins and (target is None or not target.count())):
                 progress = self.batch.progress(self.table, target)
-                return delta_rs.bring(self.batch, replica, target, progress, part, replaces=read.begins, is_copy=True)
+                return writing.bring(self.batch, replica, target, progress, part, replaces=read.begins, is_copy=True)
             return self._collected(part, target, record)
 
         return replace(retried(replica, attempt), begun=read.request if read.begins else None)
 
-    def _collected(self, part: Part, replica: DeltaTable | None, record: Record | None) -> TableReport:
+    def _collected(self, part: Part, replica: Table | None, record: Record | None) -> TableReport:
         """Bring a chunk into the copy, or begin it anew."""
         place, read = place_of(self.batch, self.table), _requested(part)
         target = place.open()
@@ -101,10 +105,10 @@ class Copy:
             return TableReport(self.table, lacking=None if is_done else _REMOVED)
         if not is_open:
             progress.record = Record(self.batch.query_id, self.table, self.batch.batch_id)
-        report = delta_rs.bring(
+        report = writing.bring(
             self.batch, place, target, progress, part, replaces=read.begins, beside=replica, is_copy=True
         )
-        return replace(report, version=None, delta_id=None)
+        return replace(report, version=None, table_id=None)
 
     def described(self, note: ChangeBatch) -> TableReport:
         """Give the copy the columns that the source has by now, as its rows may all be older. Raises SinkError."""
@@ -138,10 +142,10 @@ class Copy:
                 self.remove()
                 return TableReport(self.table)
             if part.change is not None:
-                delta_rs.alter(self.batch, place, target, progress, part)
+                writing.alter(self.batch, place, target, progress, part)
                 return TableReport(self.table)
             beside = self.batch.target(self.table).open()
-            report = delta_rs.bring(self.batch, place, target, progress, part, beside=beside, is_copy=True)
+            report = writing.bring(self.batch, place, target, progress, part, beside=beside, is_copy=True)
             return TableReport(self.table, lacking=report.lacking)
 
         return retried(place, attempt)
@@ -158,7 +162,7 @@ class Copy:
             has_ended = record is not None and read.request in (record.request, *record.snapshots)
             report = TableReport(self.table, ended=read.request)
             if has_ended:
-                return delta_rs.identified(report, self._cured(target))
+                return writing.identified(report, self._cured(target))
             held = None if copy is None else self.batch.progress(self.table, copy).record
             if copy is None or held is None or held.request != read.request:
                 if read.total:
@@ -166,17 +170,17 @@ class Copy:
                 copy, held = None, Record(self.batch.query_id, self.table, self.batch.batch_id, request=read.request)
             if copy is not None or target is not None:
                 target = self._cured(self._replaced(replica, target, progress, copy, held))
-            return delta_rs.identified(report, target)
+            return writing.identified(report, target)
 
         report = retried(replica, attempt)
         failpoint.reach("after-swap")
         self.remove()
         return report
 
-    def _cured(self, target: DeltaTable | None) -> DeltaTable | None:
+    def _cured(self, target: Table | None) -> Table | None:
         """The replica, which has all rows now."""
         if target is not None:
-            descriptions.cured(target, delta_rs.repeated(target, self.batch, self.table))
+            descriptions.cured(target, writing.repeated(target, self.batch, self.table))
         return target
 
     def remove(self) -> None:
@@ -184,16 +188,16 @@ class Copy:
         discard(self.batch.root, self.table, self.batch.storage_options)
 
     def _replaced(
-        self, replica: Target, target: DeltaTable | None, progress: TableProgress, copy: DeltaTable | None, held: Record
-    ) -> DeltaTable | None:
+        self, replica: Target, target: Table | None, progress: TableProgress, copy: Table | None, held: Record
+    ) -> Table | None:
         """The replica, once its rows are those of the copy; it has none where there is no copy."""
         mark = progress.swapped(held)
         if copy is None:
             assert target is not None
-            delta_rs.overwrite(replica, target, arrow_schema(target).empty_table(), mark, None)
+            writing.overwrite(self.batch, replica, target, target.schema.empty_table(), mark, reshapes=False)
         else:
-            rows = delta_rs.streamed(copy, arrow_schema(copy))
-            delta_rs.overwrite(replica, target, rows, mark, "overwrite", self.batch.upkeep)
+            rows = streamed(copy, copy.schema)
+            writing.overwrite(self.batch, replica, target, rows, mark, reshapes=True)
         return replica.open()
 
 

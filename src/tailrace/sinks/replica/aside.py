@@ -1,6 +1,6 @@
 """Sets a table aside whose replica cannot take its changes: the others go on, and its changes become dead letters.
 
-Dead letters are rows of a Delta table `<root>/_aside/<folder of the table>`. Its commits carry the same Record as the
+Dead letters are rows of a table `<root>/_aside/<folder of the table>`. Its commits carry the same Record as the
 replica's, which begins where the replica's ends, so a repeated micro-batch does not store a change twice. The record
 also says of what the table was set aside, and which snapshot the replica had then. The table is set aside until the
 replica begins another snapshot: one commit ends it, and no second store could differ from that.
@@ -18,21 +18,21 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
-from deltalake.exceptions import DeltaError
 
 from tailrace.errors import DecodeError, ShapeError, TableError
 from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.native import native_rows
 from tailrace.model.table import TEXT, TableSchema
-from tailrace.sinks.replica import delta_rs, storage
+from tailrace.sinks.replica import writing
 from tailrace.sinks.replica.batch import MicroBatch
-from tailrace.sinks.replica.failures import failed, retried
+from tailrace.sinks.replica.failures import ERRORS, failed, retried
 from tailrace.sinks.replica.folders import is_among
+from tailrace.sinks.replica.lakes import lake_at
 from tailrace.sinks.replica.layout import Names
 from tailrace.sinks.replica.marks import Aside, Extent, Record, TableProgress, newest
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.reports import TableReport
+from tailrace.sinks.replica.table import Lake, Table
 from tailrace.sinks.replica.target import Target
 
 FOLDER = "_aside"
@@ -71,37 +71,39 @@ class SetAside:
 def folders(root: str, storage_options: Mapping[str, str]) -> frozenset[str]:
     """The folders of tables that have dead letters below a root. Raises SinkError."""
     try:
-        return storage.folders(root, FOLDER, storage_options)
-    except (DeltaError, OSError) as error:
+        return _lake(root, storage_options).names()
+    except ERRORS as error:
         raise failed(Target(root, FOLDER, storage_options), error, where=root) from error
 
 
 def found(root: str, storage_options: Mapping[str, str], names: Names = "source") -> tuple[SetAside, ...]:
     """The tables that are set aside below a root, by name; `names` is the sink's. Raises SinkError."""
-    options = dict(storage_options)
+    lake = _lake(root, storage_options)
     tables = []
-    for name in sorted(folders(root, options)):
-        place = f"{root.rstrip('/')}/{FOLDER}/{name}"
+    for name in sorted(folders(root, storage_options)):
         try:
-            table = _found(root, place, options, names)
-        except (DeltaError, OSError) as error:
-            raise failed(Target(root, name, options), error, where=place) from error
+            letters = lake.open(name)
+            table = None if letters is None else _found(root, letters, storage_options, names)
+        except ERRORS as error:
+            raise failed(Target(root, name, storage_options), error, where=lake.uri(name)) from error
+        # Without a table a task was killed before its first commit there, or it is being deleted.
         tables += [] if table is None else [table]
     return tuple(tables)
 
 
-def _found(root: str, place: str, options: dict[str, str], names: Names) -> SetAside | None:
-    """The table whose dead letters lie at a place, if it is set aside."""
-    if not DeltaTable.is_deltatable(place, options):
-        return None  # a task was killed before its first commit there, or the folder is being deleted
-    letters = DeltaTable(place, storage_options=options)
+def _lake(root: str, storage_options: Mapping[str, str]) -> Lake:
+    return lake_at(root, storage_options).below(FOLDER)
+
+
+def _found(root: str, letters: Table, options: Mapping[str, str], names: Names) -> SetAside | None:
+    """The table whose dead letters these are, if it is set aside."""
     record = newest(letters)
     if record is None or record.aside is None:
         return None
     target = Target(root, record.table, options, names).open()
     if not _is_open(record, target, None if target is None else newest(target, record.query)):
         return None
-    return SetAside(record.table, record.aside.since, record.aside.error, letters.table_uri, int(letters.count()))
+    return SetAside(record.table, record.aside.since, record.aside.error, letters.uri, letters.count())
 
 
 def write(batch: MicroBatch, table: str, part: Part, *, is_aside: bool) -> TableReport:
@@ -112,7 +114,7 @@ def write(batch: MicroBatch, table: str, part: Part, *, is_aside: bool) -> Table
     if (is_aside or is_among(table, batch.aside)) and _takes(batch, table, part):
         return put(batch, table, part, None)
     try:
-        return delta_rs.write(batch, table, part)
+        return writing.write(batch, table, part)
     except (TableError, DecodeError) as error:
         if not batch.sets_aside:
             raise
@@ -146,16 +148,11 @@ def put(batch: MicroBatch, table: str, part: Part, error: str | None) -> TableRe
         # A snapshot that fails again has another error to store.
         if is_stored and (error is None or (is_open and part.extent.read is None)):
             return None
-        write_deltalake(
-            place.uri if target is None else target,
-            letters,
-            mode="append",
-            storage_options=dict(place.storage_options) if target is None else None,
-            configuration=None if batch.upkeep is None or target is not None else batch.upkeep.properties,
-            commit_properties=delta_rs.properties(progress.mark(part.extent)),
-        )
-        written = place.open() if target is None else target
-        return None if written is None else int(written.version())
+        mark = progress.mark(part.extent)
+        if target is None:
+            return writing.created(batch, place, letters, mark).version
+        target.append(letters, mark)
+        return target.version
 
     version = retried(place, attempt)
     return TableReport(table, 0, 0, None, error, version)
@@ -193,7 +190,7 @@ def _takes(batch: MicroBatch, table: str, part: Part) -> bool:
     return read is None or read.snapshot is None or read.snapshot in record.snapshots
 
 
-def _is_open(record: Record, target: DeltaTable | None, replica: Record | None) -> bool:
+def _is_open(record: Record, target: Table | None, replica: Record | None) -> bool:
     """Whether a table is set aside, by the record of its dead letters, by its replica and by the record of that.
 
     A replica that was deleted, which is the remedy for some errors, has no rows: only a snapshot may begin it again.

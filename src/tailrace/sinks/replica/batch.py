@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 import pyarrow as pa
-from deltalake import DeltaTable
 
 from tailrace.sinks.replica.layout import ReplicaLayout
 from tailrace.sinks.replica.marks import TableProgress
 from tailrace.sinks.replica.parts import Part, parts
 from tailrace.sinks.replica.states import Seen
+from tailrace.sinks.replica.table import Table
 from tailrace.sinks.replica.target import Target
 from tailrace.sinks.replica.upkeep import Upkeep
 
@@ -46,12 +46,12 @@ class MicroBatch:
         """The replica of a table."""
         return Target(self.root, table, self.storage_options, self.layout.names)
 
-    def progress(self, table: str, target: DeltaTable | None) -> TableProgress:
+    def progress(self, table: str, target: Table | None) -> TableProgress:
         """What a table holds of the query's changes. Raises SinkError for the replica of another table."""
         return TableProgress(target, self.query_id, table, self.batch_id, self.repeats)
 
     def keep(self, place: Target, versions: Iterable[int | None]) -> str | None:
-        """Maintain a Delta table whose commits in the micro-batch made these versions; what failed, if anything."""
+        """Maintain a table whose commits in the micro-batch made these versions; what failed, if anything."""
         written = [version for version in versions if version is not None]
         if self.upkeep is None or not written:
             return None

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
 from tailrace.errors import SinkError
 from tailrace.model.held import is_held, text_of, value_of
@@ -21,9 +19,11 @@ from tailrace.model.native import IS_WHOLE, native_schema
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica.digest import Hashes, combined, mixed, row_hashes, value_hashes
 from tailrace.sinks.replica.evolve import aligned, cast, evolution, is_whole
+from tailrace.sinks.replica.failures import ERRORS
 from tailrace.sinks.replica.fold import merge_key
 from tailrace.sinks.replica.layout import column_names
-from tailrace.sinks.replica.target import Target, arrow_schema, scan
+from tailrace.sinks.replica.table import Table
+from tailrace.sinks.replica.target import Target
 
 BUCKETS = 1 << 14
 # Rows of the target whose hashes are held at a time, 16 bytes each.
@@ -116,7 +116,7 @@ def _hashes(values: pa.ChunkedArray, kind: pa.DataType) -> Hashes:
 class Replica:
     """A version of a replica's table, which can be read repeatedly; None if there is no table."""
 
-    def __init__(self, target: DeltaTable | None, layout: Layout, names: Mapping[str, str]) -> None:
+    def __init__(self, target: Table | None, layout: Layout, names: Mapping[str, str]) -> None:
         self._target = target
         self._layout = layout
         self._names = names
@@ -128,7 +128,7 @@ class Replica:
             target = place.open()
         # The source's names, used in queries of its rows and keys.
         names = {new: old for old, new in column_names(table, place.names).items()}
-        layout = Layout.of(table, None if target is None else _renamed(arrow_schema(target), names))
+        layout = Layout.of(table, None if target is None else _renamed(target.schema, names))
         return Replica(target, layout, names), layout
 
     @property
@@ -139,14 +139,14 @@ class Replica:
     @property
     def columns(self) -> list[str]:
         """The columns by the source's names."""
-        return [] if self._target is None else _renamed(arrow_schema(self._target), self._names).names
+        return [] if self._target is None else _renamed(self._target.schema, self._names).names
 
     def count(self) -> int:
         """How many rows there are, by the table's log. Raises SinkError."""
         if self._target is None:
             return 0
-        with _readable(self._target.table_uri):
-            return int(self._target.count())
+        with _readable(self._target.uri):
+            return self._target.count()
 
     def rows(self) -> Iterator[Digests]:
         """All rows. Raises SinkError."""
@@ -162,8 +162,8 @@ class Replica:
     def _scanned(self) -> Iterator[pa.Table]:
         if self._target is None:
             return
-        with _readable(self._target.table_uri):
-            for batch in scan(self._target):
+        with _readable(self._target.uri):
+            for batch in self._target.scan():
                 if batch.num_rows:
                     rows = pa.Table.from_batches([batch])
                     yield rows.rename_columns([self._names.get(name, name) for name in rows.column_names])
@@ -177,7 +177,7 @@ def _renamed(schema: pa.Schema, names: Mapping[str, str]) -> pa.Schema:
 def _readable(place: str) -> Iterator[None]:
     try:
         yield
-    except (DeltaError, OSError) as error:
+    except ERRORS as error:
         remedy = "see that it is there and may be read; files that VACUUM removed under the reader: compare again"
         raise SinkError(f"the replica cannot be read: {error}", where=place, remedy=remedy) from error
 

@@ -22,21 +22,21 @@ _WORD = 8
 _LONG = 1 << 16
 
 
-def row_hashes(columns: Sequence[pa.Array | pa.ChunkedArray], length: int) -> Hashes:
-    """A hash for each row of some columns; columns of other types or in another order give others."""
-    return combined([value_hashes(column) for column in columns], length)
+def row_hashes(columns: Sequence[pa.Array | pa.ChunkedArray], length: int, seed: int = 0) -> Hashes:
+    """A hash for each row of some columns; columns of other types or in another order, and other seeds, give others."""
+    return combined([value_hashes(column, seed) for column in columns], length, seed)
 
 
-def combined(columns: Sequence[Hashes], length: int) -> Hashes:
+def combined(columns: Sequence[Hashes], length: int, seed: int = 0) -> Hashes:
     """A hash for each row of hashes of its columns' values."""
     total = np.zeros(length, np.uint64)
     for place, column in enumerate(columns):
-        total += mixed(column ^ _salt(place))
+        total += mixed(column ^ _salt(place) ^ _seed(seed))
     total = mixed(total)
     return np.where(total == 0, np.uint64(1), total)
 
 
-def value_hashes(values: pa.Array | pa.ChunkedArray) -> Hashes:
+def value_hashes(values: pa.Array | pa.ChunkedArray, seed: int = 0) -> Hashes:
     """A hash for each value of an array of any type, nested ones included."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
@@ -44,7 +44,7 @@ def value_hashes(values: pa.Array | pa.ChunkedArray) -> Hashes:
         values = values.dictionary_decode()
     if not len(values):
         return np.zeros(0, np.uint64)
-    hashes = np.full(len(values), _NULL) if pa.types.is_null(values.type) else _of_type(values)
+    hashes = np.full(len(values), _NULL) if pa.types.is_null(values.type) else _of_type(values, seed)
     if values.null_count:
         hashes = np.where(values.is_null().to_numpy(zero_copy_only=False), _NULL, hashes)
     return hashes
@@ -57,45 +57,47 @@ def mixed(values: Hashes) -> Hashes:
     return values ^ (values >> np.uint64(31))
 
 
-def _of_type(values: pa.Array) -> Hashes:
+def _of_type(values: pa.Array, seed: int) -> Hashes:
     kind = values.type
     if pa.types.is_struct(kind):
-        return row_hashes(values.flatten(), len(values))
+        return row_hashes(values.flatten(), len(values), seed)
     if pa.types.is_map(kind):
         pairs = pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
-        return _of_lists(values.cast(pairs), ordered=False)
+        return _of_lists(values.cast(pairs), seed, ordered=False)
     if pa.types.is_fixed_size_list(kind):
-        return _of_lists(values.cast(pa.list_(kind.value_type)), ordered=True)
+        return _of_lists(values.cast(pa.list_(kind.value_type)), seed, ordered=True)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _of_lists(values, ordered=True)
+        return _of_lists(values, seed, ordered=True)
     if pa.types.is_decimal(kind):
-        return _of_decimals(values)
+        return _of_decimals(values, seed)
     if pa.types.is_floating(kind):
         numbers = values.cast(pa.float64()).fill_null(0.0).to_numpy() + 0.0
         return mixed(np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64))
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_temporal(kind):
         whole = values.cast(pa.int32()) if pa.types.is_date32(kind) or pa.types.is_time32(kind) else values
         return mixed(whole.cast(pa.int64(), safe=False).fill_null(0).to_numpy().view(np.uint64))
-    return _of_bytes(values.cast(pa.large_binary()))
+    return _of_bytes(values.cast(pa.large_binary()), seed)
 
 
-def _of_decimals(values: pa.Array) -> Hashes:
+def _of_decimals(values: pa.Array, seed: int) -> Hashes:
     if not pa.types.is_decimal256(values.type):
         values = values.cast(pa.decimal128(38, values.type.scale))
     words = values.type.byte_width // _WORD
     data = np.frombuffer(values.buffers()[1], np.uint64).reshape(-1, words)[values.offset : values.offset + len(values)]
-    return _folded(mixed(data.ravel() ^ np.tile(_places(words), len(values))), np.full(len(values), words))
+    return _folded(
+        mixed(data.ravel() ^ np.tile(_places(words), len(values)) ^ _seed(seed)), np.full(len(values), words)
+    )
 
 
-def _of_lists(values: pa.ListArray, *, ordered: bool) -> Hashes:
+def _of_lists(values: pa.ListArray, seed: int, *, ordered: bool) -> Hashes:
     lengths = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    items = value_hashes(values.flatten())
+    items = value_hashes(values.flatten(), seed)
     if ordered:
         items = items ^ mixed(_within(lengths).astype(np.uint64))
-    return mixed(lengths.astype(np.uint64)) + _folded(mixed(items), lengths)
+    return mixed(lengths.astype(np.uint64)) + _folded(mixed(items ^ _seed(seed)), lengths)
 
 
-def _of_bytes(values: pa.LargeBinaryArray) -> Hashes:
+def _of_bytes(values: pa.LargeBinaryArray, seed: int) -> Hashes:
     _, offsets, buffer = values.buffers()
     edges = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1]
     starts, lengths = edges[:-1], np.diff(edges)
@@ -109,9 +111,10 @@ def _of_bytes(values: pa.LargeBinaryArray) -> Hashes:
         words = _words(buffer, at)
         kept = np.minimum(rest, _WORD).astype(np.uint64)
         cut = np.uint64(0xFFFFFFFFFFFFFFFF) >> (np.uint64(64) - np.uint64(8) * kept)
-        hashes += _folded(mixed((words & cut) ^ mixed(within.astype(np.uint64) + np.uint64(1))), counts)
+        hashes += _folded(mixed((words & cut) ^ mixed(within.astype(np.uint64) + np.uint64(1)) ^ _seed(seed)), counts)
     for place in np.flatnonzero(long):
-        digest = hashlib.blake2b(buffer.slice(int(starts[place]), int(lengths[place])), digest_size=_WORD).digest()
+        part = buffer.slice(int(starts[place]), int(lengths[place]))
+        digest = hashlib.blake2b(part, digest_size=_WORD, salt=bytes([seed])).digest()
         hashes[place] ^= np.frombuffer(digest, np.uint64)[0]
     return hashes
 
@@ -146,3 +149,8 @@ def _places(count: int) -> Hashes:
 def _salt(place: int) -> np.uint64:
     salt: np.uint64 = _places(place + 1)[place]
     return salt
+
+
+def _seed(seed: int) -> np.uint64:
+    """What makes hashes of one seed independent of another's; nothing for the seed 0."""
+    return np.uint64(0) if seed == 0 else _salt(seed - 1)

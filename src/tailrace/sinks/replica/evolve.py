@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable, Field
+from deltalake import Field
 
 from tailrace.errors import ShapeError
 from tailrace.model.held import is_held, text_of, texts, value_of
 from tailrace.model.native import IS_WHOLE, native_rows
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica.fold import FROM
+from tailrace.sinks.replica.table import Table
 
 _INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _PLAIN_DIGITS = 6
@@ -50,19 +51,11 @@ def evolution(target: pa.Schema, source: pa.Schema, table: str) -> Evolution:
     return Evolution(added, widened, schema)
 
 
-def takes_over(target: DeltaTable, source: pa.Schema) -> bool:
+def takes_over(target: Table, source: pa.Schema) -> bool:
     """Whether a target without a row becomes what its source is now, whatever it was: types and all."""
-    here = pa.schema(target.schema().to_arrow())
-    alike = here.names == source.names and all(
-        _same(mine.type, its.type) for mine, its in zip(here, source, strict=True)
-    )
-    return not alike and int(target.count()) == 0
-
-
-def add_columns(target: DeltaTable, fields: Sequence[pa.Field]) -> None:
-    """Adds new columns to a target; rows that are there have null in them."""
-    if fields:
-        target.alter.add_columns([Field.from_arrow(field) for field in fields])
+    here, new = target.schema, target.stored(source)
+    alike = here.names == new.names and all(mine.type == its.type for mine, its in zip(here, new, strict=True))
+    return not alike and target.count() == 0
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Tells what an error of Delta, Arrow or the storage means: whether it concerns one table or all, and its remedy."""
+"""Tells what an error of a lake, Arrow or the storage means: whether it concerns one table or all, and its remedy."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from typing import TypeVar
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from tailrace.errors import SinkAwayError, SinkError, TableError, TailraceError
+from tailrace.sinks.replica.table import LakeError, LostRaceError
 from tailrace.sinks.replica.target import Target
 
 T = TypeVar("T")
+
+# What a table or a lake raises.
+ERRORS = (DeltaError, LakeError, OSError)
+_LOST = (CommitFailedError, LostRaceError)
 
 # How the causes of a Delta error are listed: a line each, for a terminal.
 _CAUSE, _COLOURS = "↳", re.compile(r"\x1b\[[0-9;]*m")
@@ -34,7 +39,7 @@ def retried(place: Target, attempt: Callable[[], T], attempts: int = _ATTEMPTS) 
         return attempt()
     except TailraceError:
         raise
-    except CommitFailedError as error:
+    except _LOST as error:
         if attempts == 1:
             raise failed(place, error) from error
         time.sleep(_PAUSE_S * (_ATTEMPTS + 1 - attempts))
@@ -55,7 +60,7 @@ def failed(place: Target, error: Exception, where: str | None = None) -> SinkErr
         remedy = f"give the user of the executors the right to write {place.uri}"
     elif "Not a directory" in str(error):
         remedy = f"remove the file that is in place of the folder {place.uri} or one above it, or set another `path`"
-    elif isinstance(error, CommitFailedError):
+    elif isinstance(error, _LOST):
         kind = SinkAwayError
         remedy = "let one query alone write this table; restart, and the batch is written again"
     elif isinstance(error, OSError) or (isinstance(error, DeltaError) and _OF_THE_STORAGE.search(str(error))):

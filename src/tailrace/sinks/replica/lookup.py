@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 
 from tailrace.sinks.replica.codes import Codes, row_codes
 from tailrace.sinks.replica.fold import COUNT, FROM, KEEP, Net
-from tailrace.sinks.replica.target import arrow_schema, scan
+from tailrace.sinks.replica.table import Table
 
 
-def with_moved(target: DeltaTable, net: Net, beside: DeltaTable | None = None) -> tuple[pa.Table, int]:
+def with_moved(target: Table, net: Net, beside: Table | None = None) -> tuple[pa.Table, int]:
     """The net rows, with the values that a row under a new key keeps from its old one.
 
     A row that is not in the target may be in another table `beside` it, whose columns have the same types. The number
@@ -24,7 +23,7 @@ def with_moved(target: DeltaTable, net: Net, beside: DeltaTable | None = None) -
     wanted = rows.select([FROM + name for name in net.key]).rename_columns(list(net.key))
     moved = wanted.column(0).is_valid()
     found = matching(target, wanted.filter(moved), net.key)
-    if beside is not None and arrow_schema(beside) == found.schema:
+    if beside is not None and beside.schema == found.schema:
         found = pa.concat_tables([found, matching(beside, wanted.filter(moved), net.key)])
     place = _places(row_codes(joined([found, wanted], net.key), found.num_rows + rows.num_rows), found.num_rows)
     lost = np.zeros(rows.num_rows, bool)
@@ -47,13 +46,13 @@ def _places(codes: Codes, split: int) -> pa.Array:
     return pa.array(np.append(first, 0)[at], mask=missing)
 
 
-def matching(target: DeltaTable, wanted: pa.Table, names: Sequence[str]) -> pa.Table:
+def matching(target: Table, wanted: pa.Table, names: Sequence[str]) -> pa.Table:
     """The target's rows that equal one of some rows in the named columns; the target is read as a stream."""
-    schema = arrow_schema(target)
+    schema = target.schema
     kinds = pa.schema([schema.field(name) for name in names])
     asked = wanted.select(list(names)).cast(kinds)
     found = [schema.empty_table()]
-    for batch in scan(target):
+    for batch in target.scan():
         rows = pa.Table.from_batches([batch]).cast(schema)
         codes = row_codes(joined([rows, asked], names), rows.num_rows + asked.num_rows)
         hits = np.isin(codes[: rows.num_rows], codes[rows.num_rows :])

@@ -8,17 +8,15 @@ was copied back, or lost its newest files, another range of the log comes under 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from deltalake import DeltaTable
-
 from tailrace.errors import SinkError
 from tailrace.model.change import Position, SnapshotRead
+from tailrace.sinks.replica.table import Mark, Table
 
-# The entry of a commit's information that Delta leaves to users, and our key in its JSON text.
-USER_METADATA, _KEY = "userMetadata", "tailrace"
+# Our key in the JSON text of a commit.
+_KEY = "tailrace"
 # The text of a commit that changes no rows has this key as well.
 _REPEATED = "repeated"
 _PART_BITS = 16
@@ -117,24 +115,15 @@ class Record:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """What the next commit says: its record, and Delta's own mark, an application with a number that ascends."""
-
-    app: str
-    version: int
-    text: str
-
-
-def newest(target: DeltaTable, query: str | None = None) -> Record | None:
+def newest(target: Table, query: str | None = None) -> Record | None:
     """The record of the newest commit that has one (of a query); commits of other writers have none.
 
     A commit of maintenance may follow newer ones than the one whose record it repeats, as delta-rs tries it again on
     top of those of a process that was started meanwhile. So its record counts only where no other is left.
     """
     repeated = None
-    for commit in _commits(target):
-        text = commit.get(USER_METADATA)
+    for commit in target.commits():
+        text = commit.text
         record = Record.from_text(text)
         if record is None or query not in (None, record.query):
             continue
@@ -144,33 +133,20 @@ def newest(target: DeltaTable, query: str | None = None) -> Record | None:
     return repeated
 
 
-def _commits(target: DeltaTable) -> Iterator[dict[str, Any]]:
-    """The commits that the log still has, the newest first. Most often the first one is enough."""
-    seen = 0
-    for limit in (1, 16, 256, None):
-        found = target.history(limit)
-        yield from found[seen:]
-        seen = len(found)
-        if limit is None or seen < limit:
-            return
-
-
 class TableProgress:
     """What a table holds of one query's changes when a micro-batch comes to it."""
 
-    def __init__(
-        self, target: DeltaTable | None, query: str, table: str, batch: int, repeats: bool | None = None
-    ) -> None:
+    def __init__(self, target: Table | None, query: str, table: str, batch: int, repeats: bool | None = None) -> None:
         self._target, self._query, self._table, self._batch, self._repeats = target, query, table, batch, repeats
         self._app = f"tailrace/{query}"
-        self._version = None if target is None else target.transaction_version(self._app)
+        self._version = None if target is None else target.written(self._app)
         self.record = None
         if target is not None and self._version is not None:
             self.record = newest(target, query)
         if self.record is not None and self.record.table != table:
             raise SinkError(
                 f"its folder holds the replica of {self.record.table}",
-                where=f"{table}, {target.table_uri if target else ''}",
+                where=f"{table}, {target.uri if target else ''}",
                 remedy="use another `path` for one of the two tables; a file system that ignores case cannot hold "
                 "tables whose names differ by case alone",
             )
@@ -213,7 +189,7 @@ class TableProgress:
         if extent.read is None or extent.read.snapshot is None or self._target is None:
             return extent.read is not None and extent.read.snapshot is not None
         known = () if self.record is None else self.record.snapshots
-        former = self._target.transaction_version(f"{self._former_app}/snapshot-{extent.read.snapshot}")
+        former = self._target.written(f"{self._former_app}/snapshot-{extent.read.snapshot}")
         return extent.read.snapshot not in known and former is None
 
     def mark(self, extent: Extent) -> Mark:
@@ -249,7 +225,7 @@ class TableProgress:
             return False
         snapshot = None if extent.read is None else extent.read.snapshot
         former = self._former_app if snapshot is None else f"{self._former_app}/snapshot-{snapshot}"
-        known = self._version if self._version is not None else self._target.transaction_version(former)
+        known = self._version if self._version is not None else self._target.written(former)
         if known is None:
             return False
         written = known >> _PART_BITS

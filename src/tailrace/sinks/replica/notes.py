@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from deltalake import CommitProperties, DeltaTable, write_deltalake
-
 from tailrace.errors import ShapeError
 from tailrace.model.change import ChangeBatch
 from tailrace.model.differences import Differences, differences
 from tailrace.model.native import native_schema
 from tailrace.model.schema_change import ALTER, SchemaChange
 from tailrace.model.structure import Stored, Structure
-from tailrace.sinks.replica import delta_rs, descriptions
+from tailrace.sinks.replica import descriptions, writing
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.failures import retried
 from tailrace.sinks.replica.health import why_not_ours
-from tailrace.sinks.replica.marks import USER_METADATA, Record
+from tailrace.sinks.replica.marks import Record
 from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.reshape import reshaping
-from tailrace.sinks.replica.target import Target, arrow_schema
+from tailrace.sinks.replica.table import Mark, Table
+from tailrace.sinks.replica.target import Target
 
 
 def apply(batch: MicroBatch, table: str, note: ChangeBatch, *, follows_rows: bool) -> TableReport:
@@ -41,8 +40,8 @@ def _begun(batch: MicroBatch, place: Target, structure: Structure) -> TableRepor
     report = TableReport(place.table, lasting=structure.unsent or "", is_there=True)
     if target is None:
         return report
-    descriptions.store(target, Stored.of(structure), delta_rs.repeated(target, batch, place.table))
-    return delta_rs.identified(report, target)
+    descriptions.store(target, Stored.of(structure), writing.repeated(target, batch, place.table))
+    return writing.identified(report, target)
 
 
 def _gone(batch: MicroBatch, place: Target, structure: Structure, *, follows_rows: bool) -> TableReport:
@@ -56,8 +55,8 @@ def _gone(batch: MicroBatch, place: Target, structure: Structure, *, follows_row
     if target is None or (known is not None and known.is_dropped) or is_another:
         return TableReport(place.table)  # the log has told it, or it is about a table before
     left = Stored(identity=structure.identity) if follows_rows else Stored(is_dropped=True)
-    descriptions.store(target, left, delta_rs.repeated(target, batch, place.table))
-    return TableReport(place.table, is_gone=True) if batch.keeps_dropped else delta_rs.emptied(batch, place.table)
+    descriptions.store(target, left, writing.repeated(target, batch, place.table))
+    return TableReport(place.table, is_gone=True) if batch.keeps_dropped else writing.emptied(batch, place.table)
 
 
 def _described(batch: MicroBatch, place: Target, note: ChangeBatch, structure: Structure) -> TableReport:
@@ -73,34 +72,26 @@ def _described(batch: MicroBatch, place: Target, note: ChangeBatch, structure: S
     left = known.lacking if known is not None else ""
     described = Stored.of(structure)
     described.lacking = "; ".join([*([left] if left else []), *(each for each in why if each not in left)])
-    descriptions.store(target, described, delta_rs.repeated(target, batch, place.table))
+    descriptions.store(target, described, writing.repeated(target, batch, place.table))
     report = TableReport(place.table, lasting=structure.unsent or "", is_there=True, reminder=left or None)
-    return delta_rs.identified(replace(report, lacking=lacking or "; ".join(why) or None), target)
+    return writing.identified(replace(report, lacking=lacking or "; ".join(why) or None), target)
 
 
-def _made(batch: MicroBatch, place: Target, note: ChangeBatch) -> DeltaTable:
+def _made(batch: MicroBatch, place: Target, note: ChangeBatch) -> Table:
     """Make the replica of a table that has no rows."""
     record = Record(batch.query_id, place.table, batch.batch_id)
-    write_deltalake(
-        place.uri,
-        native_schema(note.table).empty_table(),
-        storage_options=dict(place.storage_options),
-        configuration=None if batch.upkeep is None else batch.upkeep.properties,
-        commit_properties=CommitProperties(custom_metadata={USER_METADATA: record.to_text(is_repeated=True)}),
-    )
-    target = place.open()
-    assert target is not None
-    return target
+    mark = Mark(None, -1, record.to_text(is_repeated=True))
+    return writing.created(batch, place, native_schema(note.table).empty_table(), mark)
 
 
 def _followed(
-    batch: MicroBatch, place: Target, target: DeltaTable, note: ChangeBatch, structure: Structure, known: Stored
+    batch: MicroBatch, place: Target, target: Table, note: ChangeBatch, structure: Structure, known: Stored
 ) -> Iterator[str]:
     """Give a table the columns that its source has now; why its rows may differ then."""
     filled = [column.name for column in note.table.columns if column.missing is not None]
     found = differences(known, structure, filled)
     yield from found.why
-    has_rows, before = int(target.count()) > 0, {*arrow_schema(target).names}
+    has_rows, before = target.count() > 0, {*target.schema.names}
     if has_rows:
         yield from found.values
         yield from _unfollowed(found, before)
@@ -108,15 +99,15 @@ def _followed(
     yield from fitted if has_rows else ()
 
 
-def renamed(copy: DeltaTable, replica: DeltaTable | None, structure: Structure) -> tuple[tuple[str, str], ...]:
+def renamed(copy: Table, replica: Table | None, structure: Structure) -> tuple[tuple[str, str], ...]:
     """Columns of a table's copy that have new names now, compared with what the replica has stored."""
     known = None if replica is None else descriptions.stored(replica)
     return _followable(copy, differences(known, structure))
 
 
-def _followable(target: DeltaTable, found: Differences) -> tuple[tuple[str, str], ...]:
+def _followable(target: Table, found: Differences) -> tuple[tuple[str, str], ...]:
     """Renamed columns of which no row came under the new name."""
-    names = {*arrow_schema(target).names}
+    names = {*target.schema.names}
     return tuple((old, new) for old, new in found.renamed if old in names and new not in names)
 
 
@@ -132,7 +123,7 @@ def _unfollowed(found: Differences, names: set[str]) -> Iterator[str]:
 def fit(
     batch: MicroBatch,
     place: Target,
-    target: DeltaTable,
+    target: Table,
     note: ChangeBatch,
     renamed: tuple[tuple[str, str], ...] = (),
     *,
@@ -142,15 +133,14 @@ def fit(
 
     `renamed` columns keep their values under their new names.
     """
-    names, fields = {*arrow_schema(target).names}, native_schema(note.table)
+    names, fields = {*target.schema.names}, native_schema(note.table)
     surplus = names.difference(fields.names, (old for old, _ in renamed)) if drops else ()
     change = SchemaChange(ALTER, None, 0, renamed=renamed, dropped=tuple(surplus))
-    shape = reshaping(arrow_schema(target), change)
+    shape = reshaping(target.schema, change)
     if shape is not None:
-        rows = delta_rs.streamed(target, shape.schema, shape.names)
-        delta_rs.rewrite(target, rows, delta_rs.repeated(target, batch, place.table))
+        target.reshape(shape, writing.repeated(target, batch, place.table))
     try:
-        filled, _ = delta_rs.evolve(batch, place, target, note.table, fields)
+        filled, _ = writing.evolve(batch, place, target, note.table, fields)
     except ShapeError as error:
         return (error.what,)
     return () if filled is None else (filled,)

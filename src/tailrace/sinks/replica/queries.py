@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
-
-from tailrace.sinks.replica import storage
-from tailrace.sinks.replica.failures import failed
+from tailrace.sinks.replica.failures import ERRORS, failed
+from tailrace.sinks.replica.lakes import lake_at
 from tailrace.sinks.replica.marks import newest
 from tailrace.sinks.replica.target import Target
 
@@ -18,17 +15,14 @@ def last_query(root: str, storage_options: Mapping[str, str]) -> str | None:
 
     Raises SinkError.
     """
-    options = dict(storage_options)
+    lake = lake_at(root, storage_options)
     found: list[tuple[int, str]] = []
     try:
-        for name in storage.folders(root, "", options):
-            place = f"{root.rstrip('/')}/{name}"
-            if not DeltaTable.is_deltatable(place, options):
-                continue
-            table = DeltaTable(place, storage_options=options)
-            record = newest(table)
-            if record is not None:
-                found.append((table.history(1)[0]["timestamp"], record.query))
-    except (DeltaError, OSError) as error:
-        raise failed(Target(root, "", options), error, where=root) from error
+        for name in lake.names():
+            table = lake.open(name)
+            record = None if table is None else newest(table)
+            if table is not None and record is not None:
+                found.append((next(table.commits()).at, record.query))
+    except ERRORS as error:
+        raise failed(Target(root, "", storage_options), error, where=root) from error
     return max(found, default=(0, None))[1]

@@ -1,4 +1,4 @@
-"""The replica sink for `foreachBatch`: a micro-batch of `arrow` rows, merged into one Delta table per source table."""
+"""The replica sink for `foreachBatch`: a micro-batch of `arrow` rows, merged into one table per source table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import spark_partition_id
 
-from tailrace.sinks.replica import again, aside, delta_rs, spark_merge
+from tailrace.sinks.replica import again, aside, spark_merge, writing
 from tailrace.sinks.replica.batch import MicroBatch, table_parts
 from tailrace.sinks.replica.layout import ReplicaLayout
 from tailrace.sinks.replica.renames import Done, Stop, in_rounds, renamed
@@ -48,7 +48,7 @@ class Known:
 
 @dataclass(frozen=True)
 class ReplicaSink:
-    """Keeps the Delta tables `<root>/<schema>.<table>` equal to their sources, whatever is replayed.
+    """Keeps the tables `<root>/<schema>.<table>` equal to their sources, whatever is replayed.
 
     `query_id` names the pipeline in the tables' commits: one batch of one query is written once, so it must outlive
     restarts and be no other query's; None: the id of the query that calls `write`. The engine `deltalake` merges in the
@@ -249,9 +249,9 @@ def _moving(batch: MicroBatch, old: Stop, new: Stop) -> Task:
         if aside.carry(batch, old.table, new.table, new.extent):
             yield from batches
             return
-        delta_rs.copy(batch, old, new)
+        writing.copy(batch, old, new)
         failpoint.reach("after-copy")
-        delta_rs.clear(batch, old.table, old.extent)
+        writing.clear(batch, old.table, old.extent)
         yield from batches
 
     return move

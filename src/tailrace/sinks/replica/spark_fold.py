@@ -16,7 +16,6 @@ from tailrace.sinks.replica.evolve import fitted, is_whole, needs_table
 from tailrace.sinks.replica.fold import fold
 from tailrace.sinks.replica.marks import TableProgress
 from tailrace.sinks.replica.parts import Part
-from tailrace.sinks.replica.target import arrow_schema
 
 FOLDED = "table string, part int, slice int, header string, rows binary"
 _SCHEMA = pa.schema(
@@ -37,7 +36,7 @@ def folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator[
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table, some in table_parts(batches, batch.layout):
             target, has_failed = batch.target(table).open(), False
-            progress, wholes = batch.progress(table, target), {} if target is None else _wholes(arrow_schema(target))
+            progress, wholes = batch.progress(table, target), {} if target is None else _wholes(target.schema)
             for part in some:
                 if has_failed and part.rename is None:
                     continue

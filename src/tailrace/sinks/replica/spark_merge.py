@@ -13,7 +13,6 @@ from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -23,13 +22,9 @@ from pyspark.sql.types import StructType
 from tailrace.errors import SinkError, TableError
 from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.model.table import TableSchema
-from tailrace.sinks.replica import again, aside, delta_rs, descriptions, merge, spark_sql, spark_write
+from tailrace.sinks.replica import again, aside, descriptions, merge, spark_sql, spark_write, writing
 from tailrace.sinks.replica.batch import MicroBatch
-from tailrace.sinks.replica.evolve import (
-    add_columns,
-    evolution,
-    takes_over,
-)
+from tailrace.sinks.replica.evolve import evolution, takes_over
 from tailrace.sinks.replica.health import why_not_ours
 from tailrace.sinks.replica.marks import Extent
 from tailrace.sinks.replica.parts import Part
@@ -37,7 +32,8 @@ from tailrace.sinks.replica.renames import Done, Rename, Stop, renamed
 from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.spark_fold import FOLDED, folding
-from tailrace.sinks.replica.target import Target, arrow_schema
+from tailrace.sinks.replica.table import Table
+from tailrace.sinks.replica.target import Target
 from tailrace.spark import failpoint
 from tailrace.spark.java_errors import JAVA_IS_AWAY, summary
 
@@ -157,7 +153,7 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
         with _refusals(place):
             change = SchemaChange.from_json(head["change"])
             version = _alter(folded.sparkSession, batch, table, extent, change)
-            return TableReport(table, version=version, delta_id=_delta_id(place), is_gone=change.kind == DROP)
+            return TableReport(table, version=version, table_id=_table_id(place), is_gone=change.kind == DROP)
     if "lacking" in head:
         return TableReport(table, lacking=head["lacking"])
     if "schema" not in head:
@@ -178,9 +174,9 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
         head["upserted"],
         head["deleted"],
         _version(place),
-        lacking=applied.lacking or delta_rs.missing_values(absent),
+        lacking=applied.lacking or writing.missing_values(absent),
         snapshot=None if extent.read is None else extent.read.snapshot,
-        delta_id=_delta_id(place),
+        table_id=_table_id(place),
         is_there=True,
     )
 
@@ -222,9 +218,9 @@ def _apply(
     progress.refuse_overlap(extent)
     mark, fields = progress.mark(extent), pa.schema([net.schema.field(name) for name in net.names])
     if target is not None and net.cleared:
-        descriptions.emptied(target, delta_rs.repeated(target, batch, place.table))
+        descriptions.emptied(target, writing.repeated(target, batch, place.table))
     if target is not None and progress.begins(extent):
-        descriptions.cured(target, delta_rs.repeated(target, batch, place.table))
+        descriptions.cured(target, writing.repeated(target, batch, place.table))
     if target is None or progress.begins(extent) or takes_over(target, fields):
         spark_write.overwrite(place, spark_sql.puts(net.rows, net.names), mark)
         return Applied()
@@ -252,31 +248,31 @@ def _evolve(
     session: SparkSession,
     batch: MicroBatch,
     place: Target,
-    target: DeltaTable,
+    target: Table,
     fields: pa.Schema,
     described: TableSchema | None,
 ) -> str | None:
-    """See delta_rs.evolve, which does it where older rows get values; why the table's rows may differ then."""
+    """See writing.evolve, which does it where older rows get values; why the table's rows may differ then."""
     if described is not None:
-        return delta_rs.evolve(batch, place, target, described, fields)[0]
-    change = evolution(arrow_schema(target), fields, place.table)
+        return writing.evolve(batch, place, target, described, fields)[0]
+    change = evolution(target.schema, fields, place.table)
     if change.widened:
-        spark_write.widen(session, place, change.schema, delta_rs.repeated_text(target, batch, place.table))
-    add_columns(place.open() or target, change.added)
+        spark_write.widen(session, place, change.schema, writing.repeated(target, batch, place.table).text)
+    (place.open() or target).add_columns(change.added)
     return None
 
 
 def _alter(session: SparkSession, batch: MicroBatch, table: str, extent: Extent, change: SchemaChange) -> int | None:
-    """See delta_rs._alter."""
+    """See writing._alter."""
     place = batch.target(table)
     target = place.open()
     progress = batch.progress(table, target)
     if target is None or progress.has(extent):
         return None
-    descriptions.altered(target, change, delta_rs.repeated(target, batch, table))
+    descriptions.altered(target, change, writing.repeated(target, batch, table))
     if change.kind == DROP:
         return None if batch.keeps_dropped else _clear(session, batch, table, extent)
-    shape = reshaping(arrow_schema(target), change)
+    shape = reshaping(target.schema, change)
     if shape is None:
         return None
     here = session.read.format("delta").load(place.uri)
@@ -286,7 +282,7 @@ def _alter(session: SparkSession, batch: MicroBatch, table: str, extent: Extent,
 
 
 def _copy(session: SparkSession, batch: MicroBatch, old: Stop, new: Stop) -> None:
-    """See delta_rs.copy."""
+    """See writing.copy."""
     source, place = batch.target(old.table), batch.target(new.table)
     progress = batch.progress(new.table, place.open())
     if source.open() is None:
@@ -296,11 +292,11 @@ def _copy(session: SparkSession, batch: MicroBatch, old: Stop, new: Stop) -> Non
         written, there = place.open(), source.open()
         assert written is not None
         assert there is not None
-        descriptions.moved(written, there, delta_rs.repeated(written, batch, new.table))
+        descriptions.moved(written, there, writing.repeated(written, batch, new.table))
 
 
 def _clear(session: SparkSession, batch: MicroBatch, table: str, extent: Extent) -> int | None:
-    """See delta_rs.clear."""
+    """See writing.clear."""
     place = batch.target(table)
     target = place.open()
     progress = batch.progress(table, target)
@@ -312,9 +308,9 @@ def _clear(session: SparkSession, batch: MicroBatch, table: str, extent: Extent)
 
 def _version(place: Target) -> int | None:
     written = place.open()
-    return None if written is None else int(written.version())
+    return None if written is None else written.version
 
 
-def _delta_id(place: Target) -> str | None:
+def _table_id(place: Target) -> str | None:
     written = place.open()
-    return None if written is None else str(written.metadata().id)
+    return None if written is None else written.id

@@ -8,7 +8,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from tailrace.sinks.replica import merge
-from tailrace.sinks.replica.marks import USER_METADATA, Mark
+from tailrace.sinks.replica.delta.table import USER_METADATA
+from tailrace.sinks.replica.table import Mark
 from tailrace.sinks.replica.target import Target
 
 _APP, _VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
@@ -17,7 +18,7 @@ _METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 def overwrite(place: Target, rows: DataFrame, mark: Mark) -> None:
     writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-    writer = writer.option("txnAppId", mark.app).option("txnVersion", str(mark.version))
+    writer = writer.option("txnAppId", str(mark.app)).option("txnVersion", str(mark.version))
     writer.option(USER_METADATA, mark.text).save(place.uri)
 
 
@@ -48,7 +49,7 @@ def merge_into(
     clauses.append(
         f"WHEN NOT MATCHED AND {inserted} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(columns.values())})"
     )
-    settings = {_APP: mark.app, _VERSION: str(mark.version), _METADATA: mark.text}
+    settings = {_APP: str(mark.app), _VERSION: str(mark.version), _METADATA: mark.text}
     for name, value in settings.items():
         session.conf.set(name, value)
     try:

@@ -1,68 +1,62 @@
-"""A replica's Delta table in storage: its location and its schema."""
+"""Where a replica of a table lies, and what it holds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 import pyarrow as pa
-from deltalake import DeltaTable
 
 from tailrace.errors import SinkError
 from tailrace.model.table import TableId
 from tailrace.sinks.replica.folders import folder, former_folders, shown
+from tailrace.sinks.replica.lakes import lake_at
 from tailrace.sinks.replica.layout import Names, table_folder
 from tailrace.sinks.replica.marks import newest
-from tailrace.sinks.replica.storage import folders
+from tailrace.sinks.replica.table import Lake, Table
 
 
 @dataclass(frozen=True)
 class Target:
-    """The replica of a table under a root (a path or the URI of an object store); `table` is its unique name."""
+    """The replica of a table under a root, see lakes.py; `table` is its unique name."""
 
     root: str
     table: str
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     names: Names = "source"
 
+    @property
+    def lake(self) -> Lake:
+        """Where it lies, with others."""
+        return lake_at(self.root, self.storage_options)
+
     @cached_property
-    def uri(self) -> str:
-        """Where the table lies: where an earlier release wrote it, if it did."""
+    def name(self) -> str:
+        """Its name there: that of an earlier release, if that wrote it."""
         if self.names == "catalog":
-            return self._below(table_folder(self.table, self.names))
-        usual, formers = self._below(folder(self.table)), former_folders(self.root, self.table)
-        if not formers or self._is_there(usual):
+            return table_folder(self.table, self.names)
+        usual, formers = folder(self.table), former_folders(self.root, self.table)
+        if not formers or self.lake.has(usual):
             return usual
-        return next((place for place in map(self._below, formers) if self._is_mine(place)), usual)
+        return next((former for former in formers if self._is_mine(former)), usual)
+
+    @property
+    def uri(self) -> str:
+        """Where it lies, for people."""
+        return self.lake.uri(self.name)
 
     def _is_mine(self, former: str) -> bool:
         """Whether a folder of an earlier release has the table, and not another one: two may have had one name then."""
-        if not self._is_there(former):
+        there = self.lake.open(former)
+        if there is None:
             return False
-        record = newest(DeltaTable(former, storage_options=dict(self.storage_options)))
+        record = newest(there)
         return record is None or record.table == self.table
 
-    def _below(self, name: str) -> str:
-        return f"{self.root.rstrip('/')}/{name}"
-
-    def _is_there(self, uri: str) -> bool:
-        return DeltaTable.is_deltatable(uri, dict(self.storage_options))
-
-    def open(self) -> DeltaTable | None:
+    def open(self) -> Table | None:
         """The table as it is now, None where there is none yet."""
-        return DeltaTable(self.uri, storage_options=dict(self.storage_options)) if self._is_there(self.uri) else None
-
-
-def arrow_schema(target: DeltaTable) -> pa.Schema:
-    """The table's schema in Arrow types."""
-    return pa.schema(target.schema().to_arrow())
-
-
-def scan(target: DeltaTable) -> pa.RecordBatchReader:
-    """The table's rows as a stream; types are those of `arrow_schema` but for views of strings and bytes."""
-    return pa.RecordBatchReader.from_stream(target.scan())
+        return self.lake.open(self.name)
 
 
 def read_table(
@@ -73,35 +67,36 @@ def read_table(
     The first dot of a text ends the schema; of one that has a dot in its name, give a TableId. `names` is the sink's.
     """
     target = _existing(root, table, storage_options, names)
-    return scan(target).read_all().cast(arrow_schema(target))
+    return target.scan().read_all().cast(target.schema)
 
 
 def row_count(root: str, table: str | TableId, storage_options: Mapping[str, str] | None = None) -> int:
     """How many rows the replica of `schema.table` has, see `read_table`. Raises SinkError when there is none."""
-    return int(_existing(root, table, storage_options).count())
+    return _existing(root, table, storage_options).count()
 
 
-def row_counts(root: Path) -> dict[str, int]:
-    """How many rows each replica below a local root has, by the names of the tables."""
-    folders = sorted(log.parent for log in root.glob("*/_delta_log"))
+def row_counts(root: str, storage_options: Mapping[str, str]) -> dict[str, int]:
+    """How many rows each replica below a root has, by the names of the tables. Raises what a lake raises."""
+    lake = lake_at(root, storage_options)
     # Percent signs are of releases that could not read such folders again.
-    return {shown(folder.name): int(DeltaTable(folder).count()) for folder in folders if "%" not in folder.name}
+    names = sorted(name for name in lake.names() if not name.startswith("_") and "%" not in name)
+    tables = ((shown(name), lake.open(name)) for name in names)
+    return {name: table.count() for name, table in tables if table is not None}
 
 
 def stored_tables(root: str, storage_options: Mapping[str, str]) -> list[str]:
-    """The unique names of the tables that have a replica below a root, by their folders. Raises DeltaError, OSError."""
-    found = []
-    for name in sorted(folders(root, "", storage_options)):
-        place, options = f"{root.rstrip('/')}/{name}", dict(storage_options)
-        if not name.startswith("_") and DeltaTable.is_deltatable(place, options):
-            record = newest(DeltaTable(place, storage_options=options))
-            found += [] if record is None else [record.table]
+    """The unique names of the tables that have a replica below a root. Raises what a lake raises."""
+    found, lake = [], lake_at(root, storage_options)
+    for name in sorted(lake.names()):
+        table = None if name.startswith("_") else lake.open(name)
+        record = None if table is None else newest(table)
+        found += [] if record is None else [record.table]
     return found
 
 
 def _existing(
     root: str, table: str | TableId, storage_options: Mapping[str, str] | None, names: Names = "source"
-) -> DeltaTable:
+) -> Table:
     id_ = table if isinstance(table, TableId) else TableId("", *table.partition(".")[::2])
     target = Target(root, id_.unique, storage_options or {}, names).open()
     if target is None:

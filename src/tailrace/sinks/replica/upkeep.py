@@ -9,19 +9,16 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
-import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable
-from deltalake.exceptions import DeltaError
-
-from tailrace.sinks.replica import retention
-from tailrace.sinks.replica.marks import USER_METADATA, newest
+from tailrace.sinks.replica.failures import ERRORS
+from tailrace.sinks.replica.marks import newest
+from tailrace.sinks.replica.retention import FILE_BYTES, LONGEST_SECONDS, Space
+from tailrace.sinks.replica.table import Maintenance, Mark, Table
 from tailrace.sinks.replica.target import Target
 from tailrace.spark import failpoint
 
-# A merge rewrites each file it touches: large ones cost, as many small ones do.
-FILE_BYTES = 32 << 20
-# So many files of less than half of that are joined. They are counted every few commits.
+# So many files of less than half of FILE_BYTES are joined. They are counted every few commits.
 _SMALL_FILES, _COMMITS = 32, 16
 _MOST_SECONDS_BETWEEN = 3600
 # The folder of a table of more files is listed with those checks alone.
@@ -38,17 +35,13 @@ class Upkeep:
     retention_minutes: int | None = None
 
     @property
-    def properties(self) -> dict[str, str]:
-        """The properties of a new table."""
-        return self._properties(self._fixed or retention.LONGEST_SECONDS)
+    def kept_seconds(self) -> int:
+        """For how long a new table keeps replaced versions."""
+        return self._fixed or LONGEST_SECONDS
 
     @property
     def _fixed(self) -> int | None:
         return None if self.retention_minutes is None else self.retention_minutes * 60
-
-    def _properties(self, seconds: int) -> dict[str, str]:
-        """The table properties with these values, also for other writers. Every writer cleans the log."""
-        return retention.properties(seconds) | {"delta.targetFileSize": str(FILE_BYTES)}
 
     def after(self, place: Target, query: str, first: int) -> str | None:
         """Do what is due once a micro-batch has written a table, in commits from `first` on; what failed, if anything.
@@ -59,28 +52,28 @@ class Upkeep:
             target = place.open()
             if target is not None:
                 self._after(target, query, first)
-        except (DeltaError, OSError) as error:
+        except ERRORS as error:
             text = str(error).splitlines()[0] if str(error) else type(error).__name__
             what = "old files could not be removed or joined, which is tried again later"
             return f"{place.table} in {place.root}: {what}: {text}"
         return None
 
-    def _after(self, target: DeltaTable, query: str, first: int) -> None:
-        seconds = self._fixed or retention.kept_seconds(target.metadata().configuration)
+    def _after(self, target: Table, query: str, first: int) -> None:
+        files = target.maintenance()
+        seconds = self._fixed or files.kept_seconds or LONGEST_SECONDS
         is_due = _passed(target, first, seconds)
-        is_counted = (first - 1) // _COMMITS != target.version() // _COMMITS
-        live = _files(target)
+        is_counted = (first - 1) // _COMMITS != target.version // _COMMITS
         space = None
-        if self._fixed is None and (is_due or is_counted or len(live) <= _FEW_FILES):
-            space = retention.space(target, live)
-        is_full = space is not None and space.is_over()
+        if self._fixed is None and (is_due or is_counted or len(files.live) <= _FEW_FILES):
+            space = Space(sum(files.live.values()), files.others())
+        is_full = files.is_crowded or (space is not None and space.is_over())
         if not (is_due or is_counted or is_full):
             return
-        work = _Work(self, target, query)
+        work = _Work(target, query)
         if is_due:
-            work.set_retention(seconds)
-        if sum(size < FILE_BYTES // 2 for size in live.values()) >= _SMALL_FILES:
-            target.optimize.compact(target_size=FILE_BYTES, commit_properties=work.properties)
+            work.keep(seconds)
+        if sum(size < FILE_BYTES // 2 for size in files.live.values()) >= _SMALL_FILES:
+            files.join(FILE_BYTES, work.mark)
         failpoint.reach("in-upkeep")
         if is_due or is_full:
             work.remove(seconds, space)
@@ -90,46 +83,41 @@ class Upkeep:
 class _Work:
     """Maintenance of one table."""
 
-    upkeep: Upkeep
-    target: DeltaTable
+    target: Table
     query: str
 
     @cached_property
-    def properties(self) -> CommitProperties:
-        """The properties of its commits, which bring no changes: they repeat what the table holds of the query's."""
+    def mark(self) -> Mark:
+        """The mark of its commits, which bring no changes: they repeat what the table holds of the query's."""
         record = newest(self.target, self.query)
-        text = None if record is None else record.to_text(is_repeated=True)
-        return CommitProperties(custom_metadata={} if text is None else {USER_METADATA: text})
+        return Mark(None, -1, "{}" if record is None else record.to_text(is_repeated=True))
 
-    def set_retention(self, seconds: int) -> None:
-        wanted, configuration = self.upkeep._properties(seconds), self.target.metadata().configuration
-        if any(configuration.get(name) != value for name, value in wanted.items()):
-            self.target.alter.set_table_properties(wanted, raise_if_not_exists=False, commit_properties=self.properties)
+    @property
+    def files(self) -> Maintenance:
+        """The files as they are now."""
+        return self.target.maintenance()
 
-    def remove(self, seconds: int, space: retention.Space | None) -> None:
+    def keep(self, seconds: int) -> None:
+        self.files.keep(seconds, self.mark)
+
+    def remove(self, seconds: int, space: Space | None) -> None:
         """Remove what is old enough. With `space` the retention is shorter while too much is left, and then longer."""
-        removed = self.target.vacuum(full=True)
+        removed = self.files.old()
         while space is not None and space.is_over(removed) and (shorter := space.shorter(seconds)) is not None:
             seconds = shorter
-            self.set_retention(seconds)
-            removed = self.target.vacuum(full=True)
-        if removed:
-            self.target.vacuum(dry_run=False, full=True, commit_properties=self.properties)
+            self.keep(seconds)
+            removed = self.files.old()
+        if removed or self.files.is_crowded:
+            self.files.remove(self.mark)
         if space is not None:
-            self.set_retention(space.longer(seconds, removed))
+            self.keep(space.longer(seconds, removed))
 
 
-def _passed(target: DeltaTable, first: int, seconds: int) -> bool:
+def _passed(target: Table, first: int, seconds: int) -> bool:
     """Whether the clock has passed a mark since the commit before: so no state is kept, nor lost by a restart."""
-    commits = target.history(target.version() - first + 2)
+    times = [commit.at for commit in islice(target.commits(), target.version - first + 2)]
     period = min(max(seconds // 2, 1), _MOST_SECONDS_BETWEEN) * 1000
     # Not all tables at once.
-    shift = zlib.crc32(target.table_uri.encode()) % period
-    newest_slot, slot_before = ((commits[at]["timestamp"] + shift) // period for at in (0, -1))
-    return bool(newest_slot != slot_before)
-
-
-def _files(target: DeltaTable) -> dict[str, int]:
-    """The files of a table's newest version, and their bytes."""
-    files = pa.table(target.get_add_actions(flatten=True))
-    return dict(zip(files.column("path").to_pylist(), files.column("size_bytes").to_pylist(), strict=True))
+    shift = zlib.crc32(target.uri.encode()) % period
+    newest_slot, slot_before = ((times[at] + shift) // period for at in (0, -1))
+    return newest_slot != slot_before

@@ -1,0 +1,1 @@
+"""Tables of Delta, written by delta-rs without a JVM."""

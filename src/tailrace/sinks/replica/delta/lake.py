@@ -1,0 +1,85 @@
+"""Delta tables below a path or URL: finds, makes and removes them, in any storage that deltalake writes to."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import TableNotFoundError
+from deltalake.fs import DeltaStorageHandler
+from pyarrow import fs
+
+from tailrace.sinks.replica.delta.maintenance import properties
+from tailrace.sinks.replica.delta.table import Delta, commit
+from tailrace.sinks.replica.table import Mark, Rows
+
+
+@dataclass(frozen=True)
+class DeltaLake:
+    """Implements Lake for the Delta tables `<root>/<name>`."""
+
+    root: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    folder: str = ""
+
+    def below(self, folder: str) -> DeltaLake:
+        """See Lake."""
+        return DeltaLake(self.root, self.options, folder)
+
+    def uri(self, name: str) -> str:
+        """See Lake."""
+        return f"{self.root.rstrip('/')}/{self._within(name)}"
+
+    def names(self) -> frozenset[str]:
+        """See Lake."""
+        try:
+            files = fs.PyFileSystem(DeltaStorageHandler(self.root, dict(self.options)))
+            found = files.get_file_info(fs.FileSelector(self.folder, allow_not_found=True))
+        except TableNotFoundError:  # nothing was written yet
+            return frozenset()
+        return frozenset(info.base_name for info in found if info.type == fs.FileType.Directory)
+
+    def has(self, name: str) -> bool:
+        """See Lake."""
+        return DeltaTable.is_deltatable(self.uri(name), dict(self.options))
+
+    def open(self, name: str) -> Delta | None:
+        """See Lake."""
+        return Delta(DeltaTable(self.uri(name), storage_options=dict(self.options))) if self.has(name) else None
+
+    def create(self, name: str, rows: Rows, mark: Mark, kept_seconds: int | None) -> None:
+        """See Lake."""
+        write_deltalake(
+            self.uri(name),
+            rows,
+            mode="overwrite",
+            schema_mode="overwrite",
+            storage_options=dict(self.options),
+            configuration=None if kept_seconds is None else properties(kept_seconds),
+            commit_properties=commit(mark),
+        )
+
+    def remove(self, name: str) -> None:
+        """See Lake."""
+        if "://" not in self.root:
+            with suppress(FileNotFoundError):
+                shutil.rmtree(Path(self.root) / self._within(name))
+            return
+        files = fs.PyFileSystem(DeltaStorageHandler(self.root, dict(self.options)))
+        for info in files.get_file_info(fs.FileSelector(self._within(name), recursive=True, allow_not_found=True)):
+            if info.type == fs.FileType.File:
+                files.delete_file(info.path)
+
+    def look(self, seconds: float) -> None:
+        """See Lake. It asks for one file, once, and unlike DeltaTable.is_deltatable lets other threads run."""
+        limit = f"{max(1, int(seconds))}s"
+        limits = {"timeout": limit, "connect_timeout": limit, "retry_timeout": limit, "max_retries": "0"}
+        store = DeltaStorageHandler(self.root, {**self.options, **limits})
+        fs.PyFileSystem(store).get_file_info(["_tailrace"])
+
+    def _within(self, name: str) -> str:
+        return f"{self.folder}/{name}" if self.folder else name

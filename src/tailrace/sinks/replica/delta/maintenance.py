@@ -1,0 +1,84 @@
+"""The files of a Delta table: which they are, and how small ones are joined and old ones removed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable
+from deltalake.fs import DeltaStorageHandler
+from pyarrow import fs
+
+from tailrace.sinks.replica.retention import FILE_BYTES, LONGEST_SECONDS
+from tailrace.sinks.replica.table import Mark
+
+# Commits take little space, and readers that follow a table need them.
+_LEAST_LOG_SECONDS = 600
+_FILES_KEY, _LOG_KEY = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
+_INTERVAL = re.compile(r"interval (\d+) (second|minute|hour|day)s?")
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
+
+
+def properties(seconds: int) -> dict[str, str]:
+    """The table properties of a retention, also for other writers. Every writer cleans the log."""
+    kept = {_FILES_KEY: _interval(seconds), _LOG_KEY: _interval(max(seconds, _LEAST_LOG_SECONDS))}
+    return {**kept, "delta.targetFileSize": str(FILE_BYTES)}
+
+
+class Files:
+    """Implements Maintenance."""
+
+    def __init__(self, table: DeltaTable) -> None:
+        self._table = table
+
+    @cached_property
+    def live(self) -> Mapping[str, int]:
+        """See Maintenance."""
+        files = pa.table(self._table.get_add_actions(flatten=True))
+        return dict(zip(files.column("path").to_pylist(), files.column("size_bytes").to_pylist(), strict=True))
+
+    def others(self) -> Mapping[str, int]:
+        """See Maintenance."""
+        files = fs.PyFileSystem(DeltaStorageHandler.from_table(self._table._table))
+        listed = files.get_file_info(fs.FileSelector(""))
+        sizes = {info.base_name: info.size for info in listed if info.type == fs.FileType.File}
+        return {name: size for name, size in sizes.items() if name not in self.live}
+
+    @property
+    def is_crowded(self) -> bool:
+        """See Maintenance. Delta lists the versions of a table in a log, whose length no commit depends on."""
+        return False
+
+    @property
+    def kept_seconds(self) -> int | None:
+        """See Maintenance."""
+        match = _INTERVAL.fullmatch(self._table.metadata().configuration.get(_FILES_KEY) or "")
+        return None if match is None else min(int(match[1]) * _SECONDS[match[2]], LONGEST_SECONDS)
+
+    def keep(self, seconds: int, mark: Mark) -> None:
+        """See Maintenance."""
+        wanted, configuration = properties(seconds), self._table.metadata().configuration
+        if any(configuration.get(name) != value for name, value in wanted.items()):
+            self._table.alter.set_table_properties(wanted, raise_if_not_exists=False, commit_properties=_commit(mark))
+
+    def join(self, size: int, mark: Mark) -> None:
+        """See Maintenance."""
+        self._table.optimize.compact(target_size=size, commit_properties=_commit(mark))
+
+    def old(self) -> Sequence[str]:
+        """See Maintenance."""
+        return self._table.vacuum(full=True)
+
+    def remove(self, mark: Mark) -> None:
+        """See Maintenance."""
+        self._table.vacuum(dry_run=False, full=True, commit_properties=_commit(mark))
+
+
+def _commit(mark: Mark) -> CommitProperties:
+    return CommitProperties(custom_metadata={"userMetadata": mark.text})
+
+
+def _interval(seconds: int) -> str:
+    return f"interval {seconds} seconds" if seconds % 60 else f"interval {seconds // 60} minutes"

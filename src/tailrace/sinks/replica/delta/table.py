@@ -1,0 +1,188 @@
+"""A Delta table as the rules of replicas see it: delta-rs merges inside the executor's task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import CommitProperties, DeltaTable, Field, Schema, Transaction, write_deltalake
+
+from tailrace.sinks.replica import merge
+from tailrace.sinks.replica.codes import row_codes
+from tailrace.sinks.replica.delta.maintenance import Files
+from tailrace.sinks.replica.evolve import aligned
+from tailrace.sinks.replica.fold import COUNT, Net
+from tailrace.sinks.replica.lookup import joined, matching, without
+from tailrace.sinks.replica.reshape import Reshaping
+from tailrace.sinks.replica.streams import streamed
+from tailrace.sinks.replica.table import Commit, Mark, Rows
+
+# The entry of a commit's information that Delta leaves to users.
+USER_METADATA = "userMetadata"
+# Operations of Delta that leave the rows as they are.
+_WITHOUT_ROWS = (
+    *("OPTIMIZE", "VACUUM START", "VACUUM END", "FSCK", "REORG", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"),
+    *("SET TABLE PROPERTIES", "ADD CONSTRAINT", "DROP CONSTRAINT", "ADD COLUMNS", "ADD COLUMN", "CHANGE COLUMN"),
+    *("UPGRADE PROTOCOL", "ADD FEATURE", "DROP FEATURE", "UPDATE SCHEMA", "UPDATE FIELD METADATA", "CLUSTER BY"),
+    *("UPDATE TABLE METADATA", "COMPUTE STATS", "CREATE TABLE"),
+)
+
+
+def commit(mark: Mark) -> CommitProperties:
+    """The properties of a commit that carries a mark."""
+    text = {USER_METADATA: mark.text}
+    if mark.app is None:
+        return CommitProperties(custom_metadata=text)
+    # No silent retries on top of a newer version: it may be this very part, written by a task thought dead.
+    return CommitProperties(
+        max_commit_retries=0, app_transactions=[Transaction(mark.app, mark.version)], custom_metadata=text
+    )
+
+
+class Delta:
+    """Implements Table."""
+
+    def __init__(self, table: DeltaTable) -> None:
+        self.table = table
+
+    @property
+    def uri(self) -> str:
+        """See Table."""
+        return str(self.table.table_uri)
+
+    @property
+    def id(self) -> str:
+        """See Table."""
+        return str(self.table.metadata().id)
+
+    @property
+    def version(self) -> int:
+        """See Table."""
+        return int(self.table.version())
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See Table."""
+        return pa.schema(self.table.schema().to_arrow())
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """See Table."""
+        return {name: text for name, text in self.table.metadata().configuration.items() if text is not None}
+
+    def count(self) -> int:
+        """See Table."""
+        return int(self.table.count())
+
+    def scan(self) -> pa.RecordBatchReader:
+        """See Table."""
+        return pa.RecordBatchReader.from_stream(self.table.scan())
+
+    def stored(self, schema: pa.Schema) -> pa.Schema:
+        """See Table."""
+        return pa.schema(Schema.from_arrow(schema).to_arrow())
+
+    def commits(self) -> Iterator[Commit]:
+        """See Table. Most often the first one is enough."""
+        seen = 0
+        for limit in (1, 16, 256, None):
+            found = self.table.history(limit)
+            yield from map(_commit, found[seen:])
+            seen = len(found)
+            if limit is None or seen < limit:
+                return
+
+    def written(self, app: str) -> int | None:
+        """See Table."""
+        return self.table.transaction_version(app)
+
+    def set_property(self, name: str, text: str, mark: Mark) -> None:
+        """See Table."""
+        self.table.alter.set_table_properties({name: text}, raise_if_not_exists=False, commit_properties=commit(mark))
+
+    def append(self, rows: pa.Table, mark: Mark) -> None:
+        """See Table."""
+        write_deltalake(self.table, rows, mode="append", commit_properties=commit(mark))
+
+    def overwrite(self, rows: Rows, mark: Mark, *, reshapes: bool) -> None:
+        """See Table."""
+        mode: Any = "overwrite" if reshapes else None
+        write_deltalake(self.table, rows, mode="overwrite", schema_mode=mode, commit_properties=commit(mark))
+
+    def reshape(self, shape: Reshaping, mark: Mark) -> None:
+        """See Table. The rows are written again, as without column mapping a file's columns have the table's names."""
+        self.overwrite(streamed(self, shape.schema, shape.names), mark, reshapes=True)
+
+    def add_columns(self, fields: Sequence[pa.Field]) -> None:
+        """See Table."""
+        if fields:
+            self.table.alter.add_columns([Field.from_arrow(field) for field in fields])
+
+    def widen(self, schema: pa.Schema, mark: Mark) -> bool:
+        """See Table. Readers must know Delta's type widening, so it is not used."""
+        return False
+
+    def merge(self, net: Net, rows: pa.Table, mark: Mark) -> int:
+        """See Table."""
+        if not rows.num_rows:
+            return 0
+        names = self.schema.names
+        merger = self.table.merge(
+            rows, merge.same_key(net.key), source_alias="s", target_alias="t", commit_properties=commit(mark)
+        )
+        merger.when_matched_delete(merge.DELETES)
+        merger.when_matched_update(merge.updates(names, net.kept))
+        merger.when_not_matched_insert(merge.inserts(names), merge.inserted(net.kept))
+        metrics = merger.execute()
+        return int(metrics["num_target_rows_inserted"]) + int(metrics["num_target_rows_updated"])
+
+    def merge_bag(self, net: Net, added: pa.Table, mark: Mark) -> None:
+        """See Table. All rows that may equal one to be taken away are deleted, and those that remain are put back."""
+        schema = self.schema
+        gone = net.rows.filter(pc.less(net.rows.column(COUNT), 0))
+        if not gone.num_rows:
+            if added.num_rows:
+                self.append(added, mark)
+            return
+        fields = [net.rows.schema.field(name) for name in net.table.row_type.names]
+        names = [field.name for field in fields if _is_plain(field.type)]
+        touched = matching(self, gone, names)
+        remaining = aligned(without(touched, gone, net.table.row_type.names), schema)
+        marks = pa.concat_tables([remaining, added])
+        marks = marks.append_column(COUNT, pa.array(np.ones(marks.num_rows, np.int64)))
+        first = np.unique(row_codes(joined([gone], names), gone.num_rows), return_index=True)[1]
+        deletes = aligned(gone.select([*names, COUNT]).take(pa.array(first)), schema)
+        alike = [f"(t.{merge.quoted(name)} IS NOT DISTINCT FROM s.{merge.quoted(name)})" for name in names]
+        merger = self.table.merge(
+            pa.concat_tables([deletes, marks]),
+            " AND ".join([f"({merge.DELETES})", *alike]),
+            source_alias="s",
+            target_alias="t",
+            commit_properties=commit(mark),
+        )
+        merger.when_matched_delete().when_not_matched_insert(merge.inserts(schema.names), merge.PUTS).execute()
+
+    def maintenance(self) -> Files:
+        """See Table."""
+        return Files(self.table)
+
+
+def _commit(entry: dict[str, Any]) -> Commit:
+    operation = str(entry.get("operation", ""))
+    return Commit(
+        int(entry.get("version", 0)),
+        entry.get(USER_METADATA),
+        int(entry.get("timestamp", 0)),
+        operation,
+        str(entry.get("engineInfo") or entry.get("clientVersion") or "another program"),
+        operation.upper() in _WITHOUT_ROWS,
+        operation == "RESTORE",
+    )
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether SQL compares a type as `row_codes` does: floats (NaN, -0.0) and nested types it does not."""
+    return not (pa.types.is_nested(kind) or pa.types.is_floating(kind))

@@ -1,0 +1,1 @@
+"""Tables of Iceberg, written by pyiceberg with position deletes."""

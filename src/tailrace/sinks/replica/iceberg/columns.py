@@ -1,0 +1,168 @@
+"""Columns of Arrow as those of Iceberg, by field ids: a column that is renamed or widened keeps its id.
+
+Iceberg promotes int to long, float to double and decimals to more digits. Any other type makes another column of the
+same name, whose values are written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+
+import pyarrow as pa
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+)
+
+from tailrace.sinks.replica.table import LakeError
+
+_PLAIN: Mapping[type[IcebergType], pa.DataType] = {
+    BooleanType: pa.bool_(),
+    IntegerType: pa.int32(),
+    LongType: pa.int64(),
+    FloatType: pa.float32(),
+    DoubleType: pa.float64(),
+    DateType: pa.date32(),
+    TimestampType: pa.timestamp("us"),
+    TimestamptzType: pa.timestamp("us", "UTC"),
+    StringType: pa.string(),
+    BinaryType: pa.binary(),
+}
+_WIDE = {(IntegerType, LongType), (FloatType, DoubleType)}
+# A field's metadata, which Iceberg has no place for, in its documentation.
+_DOC = "tailrace: "
+
+
+def arrow(schema: Schema) -> pa.Schema:
+    """The Arrow fields of Iceberg's, all nullable."""
+    return pa.schema([_field(field) for field in schema.fields])
+
+
+def stored(schema: pa.Schema) -> pa.Schema:
+    """The Arrow types that columns have once Iceberg holds them. Raises LakeError."""
+    return arrow(fitted(schema, None, 0))
+
+
+def fitted(schema: pa.Schema, known: Schema | None, last_id: int) -> Schema:
+    """A schema of these columns; those that a known one has keep their ids, and new ones get ids after `last_id`.
+
+    Raises LakeError for a type that Iceberg does not have.
+    """
+    ids = count(last_id + 1)
+    there = {} if known is None else {field.name: field for field in known.fields}
+    return Schema(*(_kept(field, there.get(field.name), ids) for field in schema))
+
+
+def promotes(schema: pa.Schema, known: Schema) -> bool:
+    """Whether the columns of a schema can have their types without writing a row again."""
+    there = {field.name: field for field in known.fields}
+    return all(field.name in there and _goes(there[field.name].field_type, field.type) for field in schema)
+
+
+def reshaped(known: Schema, names: Sequence[str], new_names: Sequence[str]) -> Schema:
+    """The columns of these names alone, under new ones."""
+    there = {field.name: field for field in known.fields}
+    pairs = zip(names, new_names, strict=True)
+    return Schema(*(there[old].model_copy(update={"name": new}) for old, new in pairs))
+
+
+def _kept(field: pa.Field, known: NestedField | None, ids: Iterator[int]) -> NestedField:
+    doc = _doc(field)
+    if known is not None and _goes(known.field_type, field.type):
+        kind = known.field_type
+        if not kind.is_struct and isinstance(kind, IntegerType | FloatType | DecimalType):
+            kind = _type(field.type, ids)
+        return NestedField(known.field_id, field.name, kind, required=False, doc=doc)
+    return NestedField(next(ids), field.name, _type(field.type, ids), required=False, doc=doc)
+
+
+def _goes(known: IcebergType, wanted: pa.DataType) -> bool:
+    """Whether a column of one type may have another one without rewriting its values."""
+    if isinstance(known, DecimalType) and pa.types.is_decimal(wanted):
+        return bool(known.scale == wanted.scale and known.precision <= wanted.precision)
+    if arrow_type(known) == arrow_type(_type(wanted, count())):
+        return True
+    return (type(known), type(_type(wanted, count()))) in _WIDE
+
+
+def _doc(field: pa.Field) -> str | None:
+    found = [f"{name.decode()}={text.decode()}" for name, text in (field.metadata or {}).items()]
+    names = [each for each in found if each.startswith("tailrace.")]
+    return _DOC + ",".join(names) if names else None
+
+
+def _field(field: NestedField) -> pa.Field:
+    metadata = None
+    if field.doc is not None and field.doc.startswith(_DOC):
+        metadata = dict(each.split("=", 1) for each in field.doc.removeprefix(_DOC).split(","))
+    return pa.field(field.name, arrow_type(field.field_type), metadata=metadata)
+
+
+def arrow_type(kind: IcebergType) -> pa.DataType:
+    """The Arrow type of one of Iceberg's. Raises LakeError for one that replicas do not write."""
+    if type(kind) in _PLAIN:
+        return _PLAIN[type(kind)]
+    if isinstance(kind, DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    if isinstance(kind, ListType):
+        return pa.list_(arrow_type(kind.element_type))
+    if isinstance(kind, MapType):
+        return pa.map_(arrow_type(kind.key_type), arrow_type(kind.value_type))
+    if isinstance(kind, StructType):
+        return pa.struct([pa.field(each.name, arrow_type(each.field_type)) for each in kind.fields])
+    raise LakeError(f"the table has a column of Iceberg's type {kind}, which no replica has")
+
+
+def _type(kind: pa.DataType, ids: Iterator[int]) -> IcebergType:
+    """Iceberg's type of one of Arrow's, with ids for what is within it."""
+    if pa.types.is_decimal(kind) and kind.precision <= 38:
+        return DecimalType(kind.precision, kind.scale)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return ListType(next(ids), _type(kind.value_type, ids), element_required=False)
+    if pa.types.is_map(kind):
+        key, value = next(ids), next(ids)
+        return MapType(key, _type(kind.key_type, ids), value, _type(kind.item_type, ids), value_required=False)
+    if pa.types.is_struct(kind):
+        return StructType(*(NestedField(next(ids), each.name, _type(each.type, ids), required=False) for each in kind))
+    found = next((plain for is_kind, plain in _KINDS if is_kind(kind)), None)
+    if found is None:
+        raise LakeError(f"Iceberg has no type for {kind}")
+    return found()
+
+
+def _is_int(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) and (kind.bit_width < 32 or pa.types.is_int32(kind)))
+
+
+_KINDS = (
+    (pa.types.is_boolean, BooleanType),
+    (_is_int, IntegerType),
+    (lambda kind: pa.types.is_int64(kind) or pa.types.is_uint32(kind), LongType),
+    (lambda kind: pa.types.is_float32(kind) or pa.types.is_float16(kind), FloatType),
+    (pa.types.is_float64, DoubleType),
+    (pa.types.is_date, DateType),
+    (lambda kind: pa.types.is_timestamp(kind) and kind.tz is None, TimestampType),
+    (pa.types.is_timestamp, TimestamptzType),
+    (lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind), StringType),
+    (lambda kind: pa.types.is_string_view(kind), StringType),
+    (
+        lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind),
+        BinaryType,
+    ),
+)

@@ -1,0 +1,274 @@
+"""Commits to an Iceberg table: data files, deletes, columns and a mark, all in one snapshot or none of them.
+
+pyiceberg's transactions repeat a commit that lost a race on top of the newer snapshot. That snapshot may hold this very
+part, written by a task thought dead, so a snapshot is made here, of the parts that pyiceberg has, and tried once.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    ManifestWriterV2,
+    write_manifest_list,
+)
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.snapshots import Operation, Snapshot, Summary
+from pyiceberg.table.update import (
+    AddSchemaUpdate,
+    AddSnapshotUpdate,
+    AssertCurrentSchemaId,
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    SetCurrentSchemaUpdate,
+    SetPropertiesUpdate,
+    SetSnapshotRefUpdate,
+    TableRequirement,
+    TableUpdate,
+)
+
+from tailrace.sinks.replica.table import LakeError, Mark
+
+# The entry of a snapshot's summary with the text of a mark; and of the table's properties with an application's number.
+MARK, WRITTEN = "tailrace.mark", "tailrace.written."
+_FORMAT: Literal[2] = 2
+_COMPRESSION: Literal["deflate"] = "deflate"
+# By the path of a manifest, the one read last at the end.
+_READ: dict[str, list[ManifestEntry]] = {}
+_MOST_READ = 512
+
+
+class _DeleteManifest(ManifestWriterV2):
+    """A manifest of delete files, which pyiceberg reads and does not write."""
+
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
+
+    @property
+    def _meta(self) -> dict[str, str]:
+        return {**super()._meta, "content": "deletes"}
+
+
+@dataclass
+class Change:
+    """What a snapshot changes: files that are added and removed, the table's columns (None: as they are).
+
+    `removed` are entries of the table's manifests. `is_whole`: whatever is not added or removed is listed in new
+    manifests, which are few then.
+    """
+
+    operation: Operation = Operation.OVERWRITE
+    added: list[DataFile] = field(default_factory=list)
+    removed: list[ManifestEntry] = field(default_factory=list)
+    schema: Schema | None = None
+    properties: dict[str, str] = field(default_factory=dict)
+    is_whole: bool = False
+
+
+def entries(table: Table) -> list[ManifestEntry]:
+    """The live entries of the newest snapshot: data files and delete files."""
+    snapshot = table.current_snapshot()
+    manifests = [] if snapshot is None else snapshot.manifests(table.io)
+    return [entry for manifest in manifests for entry in listed(table, manifest)]
+
+
+def listed(table: Table, manifest: ManifestFile) -> list[ManifestEntry]:
+    """The live entries of a manifest. It never changes, and takes 10 ms to read, so those read last are kept."""
+    found = _READ.pop(manifest.manifest_path, None)
+    if found is None:
+        found = manifest.fetch_manifest_entry(table.io)
+    _READ[manifest.manifest_path] = found
+    if len(_READ) > _MOST_READ:
+        del _READ[next(iter(_READ))]
+    return found
+
+
+def commit(table: Table, change: Change, mark: Mark) -> None:
+    """Make a snapshot that carries a mark. Raises CommitFailedException if there is a newer one than `table` knows.
+
+    Raises LakeError for a table that replicas do not write.
+    """
+    if table.metadata.format_version != _FORMAT or table.metadata.spec().fields:
+        raise LakeError(
+            f"the table has format version {table.metadata.format_version} and the partitions "
+            f"{table.metadata.spec()}; a replica has version {_FORMAT} and none: drop it, and it is read again"
+        )
+    updates, requirements = _columns(table, change.schema)
+    properties = dict(change.properties)
+    if mark.app is not None:
+        properties[WRITTEN + mark.app] = str(mark.version)
+    if properties:
+        updates.append(SetPropertiesUpdate(updates=properties))
+    before = table.current_snapshot()
+    snapshot = _snapshot(table, change, mark, before)
+    updates.append(AddSnapshotUpdate(snapshot=snapshot))
+    reference = {"ref-name": MAIN_BRANCH, "snapshot-id": snapshot.snapshot_id, "type": SnapshotRefType.BRANCH}
+    updates.append(SetSnapshotRefUpdate.model_validate(reference))
+    expected = {"ref": MAIN_BRANCH, "snapshot-id": None if before is None else before.snapshot_id}
+    requirements.append(AssertRefSnapshotId.model_validate(expected))
+    _tried(table, updates, requirements)
+
+
+def alter(table: Table, *, schema: Schema | None = None, properties: dict[str, str] | None = None) -> None:
+    """Change columns or properties without a snapshot."""
+    updates, requirements = _columns(table, schema)
+    if properties:
+        updates.append(SetPropertiesUpdate(updates=properties))
+    _tried(table, updates, requirements)
+
+
+def _tried(table: Table, updates: Sequence[TableUpdate], requirements: Sequence[TableRequirement]) -> None:
+    asserted = (AssertTableUUID(uuid=table.metadata.table_uuid), *requirements)
+    table._do_commit(tuple(updates), asserted)
+
+
+def _columns(table: Table, schema: Schema | None) -> tuple[list[TableUpdate], list[TableRequirement]]:
+    """The updates that make a schema the table's."""
+    if schema is None:
+        return [], []
+    known = next((each for each in table.metadata.schemas if each.fields == schema.fields), None)
+    number = max(each.schema_id for each in table.metadata.schemas) + 1
+    added = [] if known is not None else [AddSchemaUpdate(schema=schema.model_copy(update={"schema_id": number}))]
+    current = SetCurrentSchemaUpdate.model_validate({"schema-id": number if known is None else known.schema_id})
+    return [*added, current], [
+        AssertCurrentSchemaId.model_validate({"current-schema-id": table.metadata.current_schema_id})
+    ]
+
+
+def _snapshot(table: Table, change: Change, mark: Mark, before: Snapshot | None) -> Snapshot:
+    metadata, number = table.metadata, table.metadata.new_snapshot_id()
+    sequence = metadata.next_sequence_number()
+    schema_id = metadata.current_schema_id
+    if change.schema is not None:
+        known = next((each for each in metadata.schemas if each.fields == change.schema.fields), None)
+        schema_id = max(each.schema_id for each in metadata.schemas) + 1 if known is None else known.schema_id
+    location = table.location_provider().new_metadata_location(f"snap-{number}-{uuid.uuid4()}.avro")
+    with write_manifest_list(
+        _FORMAT,
+        table.io.new_output(location),
+        number,
+        None if before is None else before.snapshot_id,
+        sequence,
+        _COMPRESSION,
+    ) as writer:
+        writer.add_manifests(_manifests(table, change, number, before))
+    return Snapshot.model_validate(
+        {
+            "snapshot-id": number,
+            "parent-snapshot-id": None if before is None else before.snapshot_id,
+            "sequence-number": sequence,
+            "manifest-list": location,
+            "summary": _summary(change, mark, before),
+            "schema-id": schema_id,
+        }
+    )
+
+
+def _manifests(table: Table, change: Change, number: int, before: Snapshot | None) -> list[ManifestFile]:
+    """The manifests of a new snapshot: those that are there as long as no file of theirs is removed, and new ones."""
+    kept: list[ManifestFile] = []
+    existing: list[ManifestEntry] = []
+    removed = {entry.data_file.file_path for entry in change.removed}
+    for manifest in [] if before is None else before.manifests(table.io):
+        if not (manifest.has_added_files() or manifest.has_existing_files()):
+            continue
+        if not (removed or change.is_whole):
+            kept.append(manifest)
+            continue
+        live = listed(table, manifest)
+        if change.is_whole or any(entry.data_file.file_path in removed for entry in live):
+            existing += [entry for entry in live if entry.data_file.file_path not in removed]
+        else:
+            kept.append(manifest)
+    schema = change.schema or table.schema()
+    made = []
+    for is_data, kind in ((True, ManifestWriterV2), (False, _DeleteManifest)):
+        some = [
+            *(_as(entry, ManifestEntryStatus.EXISTING, None) for entry in existing),
+            *(_as(entry, ManifestEntryStatus.DELETED, number) for entry in change.removed),
+            *(_added(file, number) for file in change.added),
+        ]
+        some = [entry for entry in some if (entry.data_file.content == DataFileContent.DATA) == is_data]
+        if some:
+            made.append(_written(table, kind, schema, number, some))
+    return [*made, *kept]
+
+
+def _written(
+    table: Table, kind: type[ManifestWriterV2], schema: Schema, number: int, some: Iterable[ManifestEntry]
+) -> ManifestFile:
+    location = table.location_provider().new_metadata_location(f"{uuid.uuid4()}-m.avro")
+    output = table.io.new_output(location)
+    with kind(table.metadata.spec(), schema, output, number, _COMPRESSION) as writer:
+        for entry in some:
+            writer.add_entry(entry)
+    return writer.to_manifest_file()
+
+
+def _added(file: DataFile, number: int) -> ManifestEntry:
+    return ManifestEntry.from_args(
+        status=ManifestEntryStatus.ADDED,
+        snapshot_id=number,
+        sequence_number=None,
+        file_sequence_number=None,
+        data_file=file,
+    )
+
+
+def _as(entry: ManifestEntry, status: ManifestEntryStatus, number: int | None) -> ManifestEntry:
+    return ManifestEntry.from_args(
+        status=status,
+        snapshot_id=entry.snapshot_id if number is None else number,
+        sequence_number=entry.sequence_number,
+        file_sequence_number=entry.file_sequence_number,
+        data_file=entry.data_file,
+    )
+
+
+def _summary(change: Change, mark: Mark, before: Snapshot | None) -> Summary:
+    """The numbers of a snapshot as the specification names them; the totals go on from those of the one before."""
+    gone = [entry.data_file for entry in change.removed]
+    told = {} if before is None or before.summary is None else before.summary.additional_properties
+    found: dict[str, Any] = {MARK: mark.text}
+    for total, added, removed, measure in (
+        ("total-data-files", "added-data-files", "deleted-data-files", _files),
+        ("total-records", "added-records", "deleted-records", _rows),
+        ("total-delete-files", "added-delete-files", "removed-delete-files", _delete_files),
+        ("total-position-deletes", "added-position-deletes", "removed-position-deletes", _deletes),
+        ("total-files-size", "added-files-size", "removed-files-size", _sizes),
+    ):
+        more, less = measure(change.added), measure(gone)
+        found |= {name: str(value) for name, value in ((added, more), (removed, less)) if value}
+        found[total] = str(int(told.get(total, 0)) + more - less)
+    return Summary(change.operation, **found, **{"total-equality-deletes": "0"})
+
+
+def _files(files: Sequence[DataFile]) -> int:
+    return sum(file.content == DataFileContent.DATA for file in files)
+
+
+def _rows(files: Sequence[DataFile]) -> int:
+    return sum(file.record_count for file in files if file.content == DataFileContent.DATA)
+
+
+def _delete_files(files: Sequence[DataFile]) -> int:
+    return len(files) - _files(files)
+
+
+def _deletes(files: Sequence[DataFile]) -> int:
+    return sum(file.record_count for file in files if file.content != DataFileContent.DATA)
+
+
+def _sizes(files: Sequence[DataFile]) -> int:
+    return sum(file.file_size_in_bytes for file in files)

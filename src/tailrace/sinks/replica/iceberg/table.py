@@ -1,0 +1,266 @@
+"""An Iceberg table as the rules of replicas see it: rows are deleted by their positions, in one snapshot a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.manifest import DataFile, DataFileContent
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation, Snapshot
+
+from tailrace.sinks.replica.codes import row_codes
+from tailrace.sinks.replica.fold import COUNT, KEEP, Net
+from tailrace.sinks.replica.iceberg.columns import arrow, fitted, promotes, reshaped, stored
+from tailrace.sinks.replica.iceberg.commits import MARK, WRITTEN, Change, alter, commit, entries
+from tailrace.sinks.replica.iceberg.errors import translated, translating
+from tailrace.sinks.replica.iceberg.files import Places, dead_rows, rows_of, write_deletes, write_rows
+from tailrace.sinks.replica.iceberg.index import Index, keys_of
+from tailrace.sinks.replica.iceberg.maintenance import Files
+from tailrace.sinks.replica.lookup import joined
+from tailrace.sinks.replica.reshape import Reshaping
+from tailrace.sinks.replica.table import Commit, Mark, Rows
+
+
+class Iceberg:
+    """Implements Table."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+
+    @property
+    def uri(self) -> str:
+        """See Table."""
+        return self.table.location()
+
+    @property
+    def id(self) -> str:
+        """See Table."""
+        return str(self.table.metadata.table_uuid)
+
+    @property
+    def version(self) -> int:
+        """See Table: the sequence number of the newest snapshot."""
+        snapshot = self.table.current_snapshot()
+        return 0 if snapshot is None else snapshot.sequence_number or 0
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See Table."""
+        return arrow(self.table.schema())
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """See Table."""
+        return self.table.properties
+
+    @translated
+    def count(self) -> int:
+        """See Table. The numbers are those of the newest snapshot's summary."""
+        told = _told(self.table.current_snapshot())
+        return int(told.get("total-records", 0)) - int(told.get("total-position-deletes", 0))
+
+    @translated
+    def scan(self) -> pa.RecordBatchReader:
+        """See Table."""
+        data, deletes = self._files()
+        dead = dead_rows(self.table, deletes)
+        table, schema = self.table, self.table.schema()
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            with translating():
+                for file in data:
+                    for _, rows in rows_of(table, file, schema, dead):
+                        yield from rows.to_batches()
+
+        return pa.RecordBatchReader.from_batches(self.schema, batches())
+
+    def stored(self, schema: pa.Schema) -> pa.Schema:
+        """See Table."""
+        return stored(schema)
+
+    def commits(self) -> Iterator[Commit]:
+        """See Table."""
+        there = {each.snapshot_id: each for each in self.table.metadata.snapshots}
+        snapshot = self.table.current_snapshot()
+        while snapshot is not None:
+            told = _told(snapshot)
+            operation = "" if snapshot.summary is None else snapshot.summary.operation.value
+            writer = told.get("engine-name") or told.get("spark.app.id") or "another program"
+            keeps = operation == Operation.REPLACE.value
+            number = snapshot.sequence_number or 0
+            yield Commit(number, told.get(MARK), snapshot.timestamp_ms, operation, writer, keeps)
+            parent = snapshot.parent_snapshot_id
+            snapshot = None if parent is None else there.get(parent)
+
+    def written(self, app: str) -> int | None:
+        """See Table."""
+        text = self.table.properties.get(WRITTEN + app)
+        return None if text is None else int(text)
+
+    @translated
+    def set_property(self, name: str, text: str, mark: Mark) -> None:
+        """See Table. It needs no snapshot, and so no mark."""
+        alter(self.table, properties={name: text})
+
+    @translated
+    def append(self, rows: pa.Table, mark: Mark) -> None:
+        """See Table."""
+        files = [file for file, _ in write_rows(self.table, self.table.schema(), rows)]
+        commit(self.table, Change(Operation.APPEND, files), mark)
+
+    @translated
+    def overwrite(self, rows: Rows, mark: Mark, *, reshapes: bool) -> None:
+        """See Table."""
+        schema = self._fitted(rows.schema) if reshapes else self.table.schema()
+        files = [file for file, _ in write_rows(self.table, schema, rows)]
+        change = Change(Operation.OVERWRITE, files, entries(self.table), schema if reshapes else None)
+        commit(self.table, change, mark)
+
+    @translated
+    def reshape(self, shape: Reshaping, mark: Mark) -> None:
+        """See Table. No row is written again."""
+        self._unmoved(lambda: reshaped(self.table.schema(), shape.names, shape.schema.names), mark)
+
+    @translated
+    def add_columns(self, fields: Sequence[pa.Field]) -> None:
+        """See Table."""
+        if fields:
+            alter(self.table, schema=self._fitted(pa.schema([*self.schema, *fields])))
+
+    @translated
+    def widen(self, schema: pa.Schema, mark: Mark) -> bool:
+        """See Table."""
+        if not promotes(schema, self.table.schema()):
+            return False
+        self._unmoved(lambda: self._fitted(schema), mark)
+        return True
+
+    @translated
+    def merge(self, net: Net, rows: pa.Table, mark: Mark) -> int:
+        """See Table."""
+        schema = self.schema
+        key = [name for name in schema.names if name in net.key]
+        keys = keys_of(rows, key)
+        index = Index.of(self.table, key)
+        of, places = index.find(keys)
+        is_there = np.zeros(rows.num_rows, bool)
+        is_there[of] = True
+        is_put = np.asarray(pc.greater(rows.column(COUNT), 0), bool)
+        needs_old = np.zeros(rows.num_rows, bool)
+        for name in net.kept:
+            needs_old |= np.asarray(rows.column(KEEP + name).fill_null(False), bool)
+        absent = is_put & needs_old & ~is_there
+        if needs_old.any():
+            rows = self._with_old(rows, net.kept, of, places)
+        new = np.flatnonzero(is_put & ~absent)
+        if not len(new) and not len(of):
+            commit(self.table, Change(Operation.APPEND), mark)
+            index.save(self.table)
+            return 0
+        deletes = [write_deletes(self.table, places)] if len(of) else []
+        written = list(write_rows(self.table, self.table.schema(), rows.select(schema.names).take(pa.array(new))))
+        operation = Operation.OVERWRITE if deletes else Operation.APPEND
+        commit(self.table, Change(operation, [*(file for file, _ in written), *deletes]), mark)
+        index.add(keys.take(np.flatnonzero(~is_put & is_there)), None)
+        for file, some in written:
+            index.add(keys_of(some, key), file.file_path)
+        index.save(self.table)
+        return len(new)
+
+    @translated
+    def merge_bag(self, net: Net, added: pa.Table, mark: Mark) -> None:
+        """See Table. So many of the rows that equal an image are deleted as it says."""
+        gone = net.rows.filter(pc.less(net.rows.column(COUNT), 0))
+        deletes = self._alike(gone, net.table.row_type.names) if gone.num_rows else None
+        files = [file for file, _ in write_rows(self.table, self.table.schema(), added)]
+        if deletes is not None and len(deletes.positions):
+            files.append(write_deletes(self.table, deletes))
+        commit(self.table, Change(Operation.OVERWRITE if gone.num_rows else Operation.APPEND, files), mark)
+
+    def maintenance(self) -> Files:
+        """See Table."""
+        return Files(self.table)
+
+    def _files(self) -> tuple[list[DataFile], list[DataFile]]:
+        """The data files and the delete files."""
+        every = [entry.data_file for entry in entries(self.table)]
+        data = [file for file in every if file.content == DataFileContent.DATA]
+        return data, [file for file in every if file.content != DataFileContent.DATA]
+
+    def _fitted(self, schema: pa.Schema) -> Schema:
+        return fitted(schema, self.table.schema(), self.table.metadata.last_column_id)
+
+    def _unmoved(self, columns: Callable[[], Schema], mark: Mark) -> None:
+        """Change columns in a snapshot that leaves the rows where they are, and so the index right."""
+        index = Index.stored(self.table)
+        commit(self.table, Change(Operation.APPEND, schema=columns()), mark)
+        if index is not None:
+            index.save(self.table)
+
+    def _with_old(self, rows: pa.Table, kept: Sequence[str], of: np.ndarray, places: Places) -> pa.Table:
+        """Rows with the values that the table's rows have, where the changes keep them."""
+        wanted = np.zeros(rows.num_rows, bool)
+        for name in kept:
+            wanted |= np.asarray(rows.column(KEEP + name).fill_null(False), bool)
+        chosen = np.flatnonzero(wanted[of])
+        there = {field.name: field for field in self.table.schema().fields}
+        schema = Schema(*(there[name] for name in kept))
+        data = {file.file_path: file for file in self._files()[0]}
+        parts: list[pa.Table] = [arrow(schema).empty_table()]
+        numbers = places.numbers[chosen]
+        order = np.argsort(numbers, kind="stable")
+        for number in np.unique(numbers):
+            positions = places.positions[chosen][numbers == number]
+            found = [some for _, some in rows_of(self.table, data[places.files[number]], schema, {})]
+            parts.append(pa.concat_tables(found).take(pa.array(positions)))
+        old = pa.concat_tables(parts)
+        source = np.full(rows.num_rows, -1)
+        source[of[chosen][order]] = np.arange(len(order))
+        take = pa.array(source, mask=source < 0)
+        for name in kept:
+            at = rows.column_names.index(name)
+            values = old.column(name).combine_chunks().take(take)
+            keeps = rows.column(KEEP + name).fill_null(False).combine_chunks()
+            column = pc.if_else(keeps, values, rows.column(name).combine_chunks())
+            rows = rows.set_column(at, rows.schema.field(at), column)
+        return rows
+
+    def _alike(self, gone: pa.Table, names: Sequence[str]) -> Places:
+        """As many rows of each image as are taken away."""
+        data, deletes = self._files()
+        dead = dead_rows(self.table, deletes)
+        there = {field.name: field for field in self.table.schema().fields}
+        schema = Schema(*(there[name] for name in names))
+        left = gone.select(list(names)).cast(arrow(schema)).append_column(COUNT, gone.column(COUNT))
+        numbers, positions = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
+        for number, file in enumerate(data):
+            for at, rows in rows_of(self.table, file, schema, dead):
+                hits, left = _taken(rows, left, names)
+                numbers.append(np.full(len(hits), number, np.int32))
+                positions.append(at[hits])
+        return Places([file.file_path for file in data], np.concatenate(numbers), np.concatenate(positions))
+
+
+def _taken(rows: pa.Table, left: pa.Table, names: Sequence[str]) -> tuple[np.ndarray, pa.Table]:
+    """Which rows are taken away, and the images with what is still to be taken of each (negative numbers)."""
+    codes = row_codes(joined([rows, left], names), rows.num_rows + left.num_rows)
+    have, wanted = codes[: rows.num_rows], codes[rows.num_rows :]
+    budget = np.zeros(int(codes.max(initial=0)) + 1, np.int64)
+    budget[wanted] = -left.column(COUNT).to_numpy()
+    order = np.argsort(have, kind="stable")
+    starts = np.flatnonzero(np.diff(have[order], prepend=-1))
+    sizes = np.diff(np.append(starts, len(have)))
+    rank = np.empty(len(have), np.int64)
+    rank[order] = np.arange(len(have)) - np.repeat(starts, sizes)
+    hits = np.flatnonzero(rank < budget[have])
+    taken = np.bincount(have[hits], minlength=len(budget))
+    counts = left.column(COUNT).to_numpy() + taken[wanted]
+    return hits, left.set_column(left.column_names.index(COUNT), COUNT, pa.array(counts, pa.int64()))
+
+
+def _told(snapshot: Snapshot | None) -> Mapping[str, str]:
+    return {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties

@@ -1,0 +1,44 @@
+"""The replica's tests once more with Spark's MERGE and with Iceberg tables, in processes of their own.
+
+A session with Spark's MERGE needs Delta's jars. `make long` runs those about rows that move, `make big` all of them;
+those with Iceberg tables are all in `make long`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MERGES = "changed_key or renamed_table"
+
+
+SPARK = ("test_replica.py", "test_replica_ddl.py", "test_rewound.py", "test_odd_names.py")
+ICEBERG = (*SPARK, "test_incomplete.py", "test_hard_keys.py")
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    ("engine", "chosen", "files"),
+    [
+        pytest.param("spark", MERGES, SPARK, marks=pytest.mark.long, id="spark-merges"),
+        pytest.param("spark", "", SPARK, marks=pytest.mark.big, id="spark-all"),
+        pytest.param("iceberg", "", ICEBERG, marks=pytest.mark.long, id="iceberg"),
+    ],
+)
+def test_the_engine_passes_the_same_tests(engine: str, chosen: str, files: tuple[str, ...]) -> None:
+    tests = [str(Path(__file__).with_name(name)) for name in files]
+    options = ["-q", "-rs", "--no-header", "-p", "no:cacheprovider", "-k", chosen]
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *tests],
+        env={**os.environ, "TAILRACE_TEST_REPLICA_ENGINE": engine},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-8000:] + run.stderr[-2000:]
+    assert engine == "iceberg" or re.search(r"^\d+ passed", run.stdout, re.MULTILINE), "a skipped test has not run"
