@@ -21,7 +21,6 @@ from tailrace.pipeline.ahead import numbers, refuse_ahead, remove_unfinished
 from tailrace.pipeline.batches import BatchTotals
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition
-from tailrace.pipeline.early_workers import start_workers
 from tailrace.pipeline.failure import sentences
 from tailrace.pipeline.files import checkpoint_file
 from tailrace.pipeline.first_snapshot import FirstSnapshot
@@ -52,7 +51,6 @@ log = logging.getLogger(__name__)
 # How often a waiting run checks its query and the clock; Spark rejects a wait of 0 seconds.
 _LOOK_SECONDS, _LEAST_SECONDS = 0.5, 0.001
 # Workers that are started before the first tasks of a new checkpoint, each of 100 MB; the log itself needs one.
-_SNAPSHOT_WORKERS = 4
 
 
 class Run:
@@ -338,11 +336,7 @@ class Pipeline:
         checkpoint = self.definition.checkpoint
         with _sentences(self):
             known = numbers(session, checkpoint)
-            is_new = known.planned < 0
-            start_workers(
-                session, self.definition.entry.name, self.definition.config(), _SNAPSHOT_WORKERS if is_new else 1
-            )
-            if is_new:
+            if known.planned < 0:
                 remove_unfinished(session, checkpoint)
             else:
                 demand_id(session, self.definition)
