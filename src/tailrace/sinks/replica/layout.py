@@ -42,7 +42,7 @@ def table_folder(unique: str, names: Names) -> str:
 def column_names(table: TableSchema, names: Names) -> dict[str, str]:
     """The replica's name of each column. Raises TableError where two columns would have one name.
 
-    Delta tells no columns apart whose names differ by case alone.
+    Delta and most readers of Iceberg tell no columns apart whose names differ by case alone.
     """
     rename = catalog_name if names == "catalog" else str
     found = {column.name: rename(column.name) for column in table.columns}
@@ -58,7 +58,7 @@ def _refuse(table: TableSchema, names: Names, found: Mapping[str, str]) -> None:
         if other != column:
             source = "" if names == "source" or other.lower() == column.lower() else ", or set names: source"
             is_same = found[other] == new
-            what = f"would both be named {new}" if is_same else "differ by case alone, which no Delta table tells apart"
+            what = f"would both be named {new}" if is_same else "differ by case alone, which no replica tells apart"
             raise TableError(
                 f"the columns {other} and {column} {what}",
                 where=str(table.id),
