@@ -142,6 +142,19 @@ def the_archive_has_all_but_secrets(server: EmbeddedPostgres, pipeline: Path) ->
     assert json.loads(texts["pipeline.json"])["config"]["topic.prefix"] == "shop"
 
 
+def until_nothing_is_written(asked: Asked) -> None:
+    """A run that is writing when its sink is taken away fails: here it waits."""
+    asked.eventually(lambda: asked.metric("tailrace_table_rows_total", table="public.orders") == 10, 60)
+    seen = [asked.metric("tailrace_batches_total")]
+
+    def is_quiet() -> bool:
+        time.sleep(4)
+        seen.append(asked.metric("tailrace_batches_total"))
+        return seen[-1] == seen[-2]
+
+    asked.eventually(is_quiet, 60)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_sink_that_cannot_be_written_and_a_server_that_hangs(
@@ -150,6 +163,7 @@ def test_a_sink_that_cannot_be_written_and_a_server_that_hangs(
     lake = pipeline.parent / "lake"
     with operated(load(pipeline), spark) as asked:
         asked.until("streaming", ALL)
+        until_nothing_is_written(asked)
         lake.rename(pipeline.parent / "aside")
         lake.touch()
         status, _, what, todo = asked.until("sink away")

@@ -1,4 +1,4 @@
-"""Reads a pipeline's position from its checkpoint, without Spark: the offsets last planned and committed."""
+"""Makes the folder of a checkpoint, and reads its position without Spark: the offsets last planned and committed."""
 
 from __future__ import annotations
 
@@ -95,6 +95,18 @@ def file_system(checkpoint: str) -> tuple[fs.FileSystem, str]:
         what = "it is a file" if file == Path(path) else f"{file} is a file"
         raise ConfigError(what, where=f"checkpoint {path}", remedy="set `checkpoint` to a folder, or to one to be made")
     return system, path
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of a checkpoint, which its owner alone may read. Raises ConfigError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise ConfigError(
+            f"the folder {folder} cannot be made: {error.strerror}",
+            where="checkpoint",
+            remedy="set it to a folder this user may write, on a disk with space, with no file on the way",
+        ) from error
 
 
 def file_on_the_way(path: Path) -> Path | None:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace.connectors.notifications import notify
 from tailrace.connectors.ports import Admin
-from tailrace.errors import ConfigError, TailraceError
+from tailrace.errors import TailraceError
 from tailrace.pipeline import pace
 from tailrace.pipeline.activity import RESTARTS, ActivityWatch
 from tailrace.pipeline.ahead import numbers, refuse_ahead, remove_unfinished
 from tailrace.pipeline.batches import BatchTotals
-from tailrace.pipeline.checkpoint import position
+from tailrace.pipeline.checkpoint import make_folder, position
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.failure import sentences
 from tailrace.pipeline.files import checkpoint_file
@@ -349,14 +349,7 @@ class Pipeline:
     def _local_session(self) -> SparkSession:
         definition = self.definition
         if "://" not in definition.checkpoint:
-            try:
-                Path(definition.checkpoint).mkdir(parents=True, exist_ok=True, mode=0o700)
-            except OSError as error:
-                raise ConfigError(
-                    f"the folder {definition.checkpoint} cannot be made: {error.strerror}",
-                    where="checkpoint",
-                    remedy="set it to a folder this user may write, on a disk with space, with no file on the way",
-                ) from error
+            make_folder(Path(definition.checkpoint))
         rows_in_java = self.target is not None or definition.rows_in_java
         try:
             session = local_session(definition.name, self.log, definition.spark, rows_in_java=rows_in_java)
