@@ -13,9 +13,9 @@ import pytest
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_TABLE
 from tests.conformance.subject import (
+    DECIDED_ONCE,
     KEY,
     NO_PRIVILEGE,
-    RARE_MODES,
     SECRET,
     UNREACHABLE,
     WRONG_PASSWORD,
@@ -232,7 +232,7 @@ class MongoSubject(Subject):
         "a_truncate_is_an_event": "there is no such command: all documents are deleted, one by one",
     }
 
-    long = RARE_MODES | {
+    long = DECIDED_ONCE | {
         *("a_table_is_added_under_load", "a_snapshot_under_load_leaves_a_replica_equal"),
         *("a_pipeline_begins_with_more_signals_than_are_read", "more_signals_than_are_read_never_stop_a_pipeline"),
         *("a_snapshot_of_several_batches_resumes_where_it_was", "a_replica_that_was_deleted_is_read_again"),

@@ -14,10 +14,10 @@ from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
 from tests.conformance import hostile_sql
 from tests.conformance.subject import (
+    DECIDED_ONCE,
     KEY,
     NO_PRIVILEGE,
     NOTE,
-    RARE_MODES,
     SECRET,
     UNREACHABLE,
     VALUE,
@@ -206,8 +206,9 @@ class SqlServerSubject(Subject):
         "status_and_drop_know_what_a_pipeline_has_created": "a pipeline creates nothing on the server",
     }
 
-    long = RARE_MODES | {
-        *("a_table_is_added_under_load", "kafka_has_each_event_once"),
+    long = DECIDED_ONCE | {
+        *("a_table_is_added_under_load", "kafka_has_each_event_once", "a_table_is_removed_under_load"),
+        *("a_table_is_added_by_a_blocking_snapshot", "reconcile_finds_and_repairs_wrong_rows"),
         *("a_pipeline_begins_with_more_signals_than_are_read", "more_signals_than_are_read_never_stop_a_pipeline"),
         *("a_replica_that_was_deleted_is_read_again", "the_checkpoint_of_another_source_is_an_error"),
     }

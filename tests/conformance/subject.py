@@ -25,12 +25,25 @@ WRONG_PASSWORD, UNREACHABLE, NO_PRIVILEGE = "wrong password", "unreachable", "no
 SECRET = "not-for-the-log-5d21"
 """The password of every fault; of all others it is a part."""
 
-RARE_MODES = frozenset(
-    f"{behaviour}[{mode}]"
-    for behaviour in ("a_mode_reads_the_tables_at_its_first_start", "a_restart_resumes_as_its_mode_says")
-    for mode in ("initial_only", "configuration_based", "custom")
+DECIDED_ONCE = frozenset(
+    (
+        *(
+            f"{behaviour}[{mode}]"
+            for behaviour in ("a_mode_reads_the_tables_at_its_first_start", "a_restart_resumes_as_its_mode_says")
+            for mode in ("initial_only", "configuration_based", "custom", "when_needed", "no_data", "always")
+        ),
+        *(
+            f"a_signal_has_a_table_read[{channel}-{kind}]"
+            for channel in ("file", "kafka", "in-process")
+            for kind in ("incremental", "blocking")
+        ),
+        *(
+            f"a_signal_for_a_table_outside_the_lists_reads_nothing_of_it[with_another-{kind}]"
+            for kind in ("incremental", "blocking")
+        ),
+    )
 )
-"""What PostgreSQL shows by default, and other databases by `make long`: a mode's decision does not depend on them."""
+"""What PostgreSQL shows by default, and other databases by `make long`: no database's code decides it."""
 
 
 @dataclass(frozen=True)
