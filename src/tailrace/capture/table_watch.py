@@ -17,7 +17,7 @@ from tailrace.config.filters import TableFilter
 from tailrace.connectors.log_ports import Connector
 from tailrace.connectors.offset import Reached
 from tailrace.model.structure import Structure
-from tailrace.model.table import TableId
+from tailrace.model.table import TableId, TableSchema
 from tailrace.snapshot.table_note import TableNote
 
 # Descriptions of a batch: each opens its table in the sink.
@@ -95,7 +95,11 @@ class TableWatch:
         notes = []
         for table, structure in chosen.items():
             schema = None if structure.is_gone else self._connector.schema(config, table)
-            if schema is not None or structure.is_gone:
+            if schema is not None and not _is_of(structure, schema):
+                # The table was altered in between. What was described before goes first, by itself.
+                notes.append(TableNote(table, structure=structure))
+                self._next = 0.0
+            elif schema is not None or structure.is_gone:
                 notes.append(TableNote(table, structure=structure, schema=schema))
             self._remember(table, structure)
         return tuple(notes)
@@ -106,6 +110,11 @@ class TableWatch:
             self._sent.pop(table, None)
         else:
             self._sent[table] = structure
+
+
+def _is_of(structure: Structure, schema: TableSchema) -> bool:
+    """Whether columns that were read later are those of a description; not all databases describe them."""
+    return not structure.columns or structure.columns.keys() >= {column.name for column in schema.columns}
 
 
 def _differs(sent: Structure | None, now: Structure) -> bool:

@@ -14,7 +14,7 @@ class TableNote:
     """What a sink that keeps a table's content has to know: why rows may differ, its structure, or that all is read.
 
     `request` is the signal whose reading of the table ends, after so many rows: `total`. The columns of a `structure`
-    are those of `schema`.
+    are those of `schema`, which is None where the table has been altered since.
     """
 
     table: TableId

@@ -63,6 +63,8 @@ def _described(batch: MicroBatch, place: Target, note: ChangeBatch, structure: S
     target = place.open()
     lacking = why_not_ours(target, batch.known.get(place.table), batch.query_id)
     known = None if target is None else descriptions.stored(target)
+    if target is None and not note.table.columns:
+        return TableReport(place.table)  # the description with its columns follows
     if target is None:
         target = _made(batch, place, note)
     if known is None or known.is_dropped:
@@ -95,6 +97,8 @@ def _followed(
     if has_rows:
         yield from found.values
         yield from _unfollowed(found, before)
+    if not note.table.columns:
+        return  # it had other columns as these were read: the next description has them
     fitted = fit(batch, place, target, note, _followable(target, found), drops=not structure.is_reported)
     yield from fitted if has_rows else ()
 
