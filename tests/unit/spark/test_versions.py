@@ -34,7 +34,7 @@ def test_a_version_without_a_release_is_named() -> None:
         release("main")
 
 
-@pytest.mark.parametrize("version", ["4.0.0", "4.1.4", "4.2.1"])
+@pytest.mark.parametrize("version", ["4.0.0", "4.1.4", "4.2.1", "4.3.0"])
 def test_a_tried_spark_needs_no_word(version: str, caplog: pytest.LogCaptureFixture) -> None:
     demand(version)
     assert not caplog.records
@@ -46,7 +46,7 @@ def test_an_untried_spark_is_warned_of_once(caplog: pytest.LogCaptureFixture) ->
         demand("4.9.0")
         demand("4.9.0")
     (record,) = caplog.records
-    assert "4.0, 4.1, 4.2" in record.getMessage()
+    assert "4.0, 4.1, 4.2, 4.3" in record.getMessage()
     assert "never on 4.9.0" in record.getMessage()
 
 
