@@ -7,7 +7,7 @@
 # TARGET and CHECKPOINT are URLs (hdfs://...). SECRETS is a file with DATABASE_PASSWORD=..., which is sent to the driver's
 # container and sourced there by the driver's Python, see python.sh; it is not in a list of processes.
 #
-# Run: shellcheck; the Python of the packed environment with a session of Spark's own. Not run: on YARN.
+# Run: shellcheck. Not run: on YARN.
 set -eu
 : "${ENVIRONMENT:?}" "${TARGET:?}" "${CHECKPOINT:?}" "${SECRETS:?}"
 : "${DATABASE_HOST:?}" "${DATABASE_USER:?}" "${DATABASE_NAME:?}"
