@@ -63,7 +63,7 @@ crash: env  ## Kill processes everywhere and compare every row (DATABASE=name, T
 long: env  ## Run the tests that the default suite leaves out as they take long
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long
 
-spark-versions: env  ## Run the wheel on each supported Spark, in environments below .work/spark (RELEASE=4.1, or moved)
+spark-versions: env  ## Run the wheel on each supported Spark, in environments below .work/spark (RELEASE="4.1 postgres", or moved)
 	$(BIN)/python tools/spark_environments.py
 	$(BIN)/python tools/spark_versions.py $(RELEASE)
 

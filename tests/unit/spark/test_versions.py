@@ -7,8 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pyspark
 import pytest
+from pyspark.sql.pandas import types as pandas_types
+from pyspark.sql.types import StructField, StructType, TimestampType
 
 from tailrace.errors import TailraceError
 from tailrace.spark import versions
@@ -124,3 +127,12 @@ def test_what_needs_no_spark_works_without_one(without_spark: str, arguments: li
     code = f"{without_spark}sys.argv = ['tailrace', *{arguments!r}]\nfrom tailrace.cli.main import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_timestamps_of_rows_are_in_utc_on_each_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """4.0 and 4.1 convert a schema by a function that has no time zone, as its timestamps are in UTC."""
+    schema = StructType([StructField("at", TimestampType())])
+    expected = pa.schema([("at", pa.timestamp("us", "UTC"))])
+    assert versions.to_arrow_schema(schema) == expected
+    monkeypatch.setattr(pandas_types, "to_arrow_schema", lambda of: expected if of is schema else None)
+    assert versions.to_arrow_schema(schema) == expected
