@@ -95,7 +95,7 @@ def ran(release: str, tests: list[str], installed: Path) -> dict[str, str]:
     """What became of each test: passed, failed or skipped; a test that was not reached has failed."""
     report = WORK / f"{release}.xml"
     report.unlink(missing_ok=True)
-    options = ["-q", "-m", "", "-p", "no:cacheprovider", f"--junitxml={report}", *QUIET]
+    options = ["-q", "-m", "", "-p", "no:cacheprovider", "--timeout=1200", f"--junitxml={report}", *QUIET]
     command = [python(release), "-m", "pytest", *options, *tests]
     subprocess.run(command, cwd=PROJECT, env=environment(installed), check=False)
     found = dict.fromkeys(tests, "failed")
