@@ -57,13 +57,14 @@ def test_a_checkpoint_has_one_pod() -> None:
     assert "type: Recreate\n" in template
 
 
-def test_a_pod_is_started_again_for_what_a_restart_can_change_alone() -> None:
-    """`tailrace status` ends with 1 for a table that is set aside, too, which no restart brings back."""
+def test_a_pod_is_asked_where_the_run_answers() -> None:
     (container,) = objects()["Deployment"]["spec"]["template"]["spec"]["containers"]
-    assert container["readinessProbe"]["exec"]["command"][:2] == ["tailrace", "status"]
-    assert "lease.json" in container["livenessProbe"]["exec"]["command"][-1]
+    assert container["args"][-2:] == ["--http", f"0.0.0.0:{container['ports'][0]['containerPort']}"]
+    paths = [container[probe]["httpGet"]["path"] for probe in ("livenessProbe", "readinessProbe")]
+    assert paths == ["/health", "/ready"]
     template = (CHART / "templates" / "deployment.yaml").read_text(encoding="utf-8")
-    assert container["livenessProbe"]["exec"]["command"][-1] in template
+    assert all(f"path: {path}\n" in template for path in paths)
+    assert json.dumps(container["args"][-1]) in template
 
 
 def test_images_run_without_rights() -> None:
