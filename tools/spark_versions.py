@@ -150,8 +150,9 @@ def table(results: dict[str, Any]) -> str:
     for what in (*CONFORMANCE, *OWN):
         cells = [cell(known["rows"].get(what, {})) for known in releases.values()]
         lines.append(f"| {what} |" + "".join(f" {text} |" for text in cells))
-    there = ", ".join([*releases, *list(releases)[-2::-1]])
-    return "\n".join([*lines, "", f"One checkpoint under {there} in turn: {cell(results.get(MOVED, {}))}."])
+    if MOVED in results:
+        lines += ["", f"One checkpoint under each release in turn, and back: {cell(results[MOVED])}."]
+    return "\n".join(lines)
 
 
 def cell(outcomes: dict[str, str]) -> str:
