@@ -43,14 +43,14 @@ CONFORMANCE = {
         "test_source.py::test_a_stream_has_rows_in_each_shape[{}]",
     ],
     "`kill -9` under load, into a replica": [
-        "test_killed.py::test_a_pipeline_killed_under_load_resumes[{}-after-commit-3]",
+        "test_killed.py::test_a_pipeline_killed_under_load_resumes[{}-delta-after-commit-3]",
     ],
 }
 # What depends on no database runs on PostgreSQL.
 OWN = {
     "a replica, and a table that is added under load": [
-        "conformance/test_replica.py::test_a_replica_has_the_rows_of_its_source[postgres]",
-        "conformance/test_replica.py::test_a_table_is_added_under_load[postgres]",
+        "conformance/test_replica.py::test_a_replica_has_the_rows_of_its_source[postgres-delta]",
+        "conformance/test_replica.py::test_a_table_is_added_under_load[postgres-delta]",
     ],
     "Kafka: each event once, after restarts": ["conformance/test_kafka.py::test_kafka_has_each_event_once[postgres]"],
     "the examples of the README": ["behaviour/test_readme.py::test_the_first_five_minutes"],
