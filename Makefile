@@ -9,7 +9,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help env demo check quick format test golden replica compare-replica compare crash long spark-versions big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock dist clean
+.PHONY: help env demo check quick format test golden replica compare-replica compare crash long spark-versions python-versions deploy-lint big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock dist clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -63,9 +63,15 @@ crash: env  ## Kill processes everywhere and compare every row (DATABASE=name, T
 long: env  ## Run the tests that the default suite leaves out as they take long
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m long
 
-spark-versions: env  ## Run the source on each supported Spark, in an environment of each below .work/spark
+spark-versions: env  ## Run the wheel on each supported Spark, in environments below .work/spark (RELEASE="4.1 postgres", or moved)
 	$(BIN)/python tools/spark_environments.py
-	$(BIN)/python -m pytest -m long tests/behaviour/test_spark_versions.py
+	$(BIN)/python tools/spark_versions.py $(RELEASE)
+
+python-versions: env  ## Install the wheel and run the unit tests with each Python of this machine (VERSIONS=3.12)
+	$(BIN)/python tools/python_versions.py $(VERSIONS)
+
+deploy-lint: env  ## Lint the files of deploy/ with their own tools, which are installed below .work/lint
+	$(BIN)/python tools/deploy_lint.py
 
 big: env  ## Read a transaction of millions of rows and measure memory
 	$(BIN)/python -m pytest -m big -s --timeout=0
@@ -100,14 +106,15 @@ lock: env  ## Generate requirements.lock again, with the newest versions that py
 	  --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links \
 	  --custom-compile-command "make lock" --quiet --output-file requirements.lock
 
-dist: env  ## Build wheel and sdist into dist/, check both, and install the wheel into an empty environment
-	@rm -rf dist build/empty
-	$(BIN)/python -m pip install -q build twine
-	$(BIN)/python -m build --outdir dist
-	$(BIN)/python -m twine check --strict dist/*
-	$(PYTHON) -m venv build/empty
-	build/empty/bin/python -m pip install -q --no-deps dist/*.whl
-	build/empty/bin/python tools/check_installed.py
+dist: env  ## Build wheel and sdist into dist/, check both, and install each into an empty environment
+	@rm -rf dist build/tools build/empty
+	$(PYTHON) -m venv build/tools
+	build/tools/bin/python -m pip install -q build twine
+	build/tools/bin/python -m build --outdir dist
+	build/tools/bin/python -m twine check --strict dist/*
+	@for file in dist/*.whl dist/*.tar.gz; do set -e; echo "Installing $$file into an empty environment"; rm -rf build/empty; \
+	  $(PYTHON) -m venv build/empty; build/empty/bin/python -m pip install -q --no-deps $$file; \
+	  build/empty/bin/python tools/check_installed.py; done
 
 clean:  ## Remove .venv, caches and the files that runs left behind
 	rm -rf .venv .work build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db

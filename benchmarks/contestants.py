@@ -142,11 +142,13 @@ def check_files(files: Path, rows: int, ids: int) -> None:
         raise SystemExit(f"the files hold {found[0]} records with ids summing up to {found[1]}, not {rows} and {ids}")
 
 
-def measured(course: Course, content: dict[str, Any], folder: Path, kind: str = "backlog") -> Result:
+def measured(
+    course: Course, content: dict[str, Any], folder: Path, kind: str = "backlog", python: str = sys.executable
+) -> Result:
     """A pipeline over the backlog, in a process of its own; the sink counts its events."""
     server = measure.Tree(workload.pid(course.server))
     task = {"content": content, "folder": str(folder), "kind": kind}
-    with reader(task) as process, measure.Tree(process.pid) as tree:
+    with reader(task, python) as process, measure.Tree(process.pid) as tree:
         tell(process, "go")
         expect(process, "STREAMING")
         before, server_before = tree.cpu(), server.cpu()
@@ -158,9 +160,9 @@ def measured(course: Course, content: dict[str, Any], folder: Path, kind: str = 
 
 
 @contextmanager
-def reader(task: dict[str, Any]) -> Iterator[subprocess.Popen[str]]:
+def reader(task: dict[str, Any], python: str = sys.executable) -> Iterator[subprocess.Popen[str]]:
     """A reader's process that is ready; told to end when the `with` does."""
-    command = [sys.executable, str(Path(__file__).with_name("reader.py"))]
+    command = [python, str(Path(__file__).with_name("reader.py"))]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         tell(process, json.dumps(task))

@@ -138,7 +138,12 @@ def spread(values: list[float], digits: int = 0) -> str:
 
 
 def latency(
-    server: EmbeddedPostgres, trigger: str, seconds: float, first: int, a_second: int = CHANGES_A_SECOND
+    server: EmbeddedPostgres,
+    trigger: str,
+    seconds: float,
+    first: int,
+    a_second: int = CHANGES_A_SECOND,
+    python: str = sys.executable,
 ) -> dict[str, Any]:
     """From commit to the rows in `foreachBatch`, under so many changes a second, see `trickle`."""
     slot = f"latency_{first}"
@@ -146,7 +151,7 @@ def latency(
     course = Course(server, workload.Backlog(0, 0, "", 0))
     with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as folder:
         content = {**course.content(slot, "null"), "trigger": trigger}
-        with contestants.reader({"content": content, "folder": folder, "kind": "latency"}) as process:
+        with contestants.reader({"content": content, "folder": folder, "kind": "latency"}, python) as process:
             contestants.tell(process, "go")
             contestants.expect(process, "STREAMING")
             tree = measure.Tree(process.pid)

@@ -9,7 +9,10 @@ from pathlib import Path
 
 PROJECT = Path(__file__).parents[1]
 # Fields of the metadata that a package index shows.
-FIELDS = ("Summary", "License-Expression", "Keywords", "Classifier", "Requires-Python", "Description-Content-Type")
+FIELDS = (
+    *("Summary", "License-Expression", "Keywords", "Classifier", "Requires-Python", "Project-URL"),
+    "Description-Content-Type",
+)
 
 
 def check() -> str:
@@ -21,6 +24,10 @@ def check() -> str:
     assert installed.version == tailrace.__version__, (installed.version, tailrace.__version__)
     lacking = [name for name in FIELDS if not installed.metadata[name]]
     assert not lacking, f"the metadata lacks {lacking}"
+    description = installed.metadata.get_payload()  # type: ignore[attr-defined]
+    relative = re.findall(r"\]\((?!https?://)[^)\s]+\)", description)
+    assert len(description) > 1000, "the metadata lacks the README"
+    assert not relative, f"an index would show links that lead nowhere: {relative}"
     wanted = [each for each in installed.requires or () if re.match("pyspark(?![a-z_])", each)]
     assert all("extra ==" in each for each in wanted), f"an installation would bring a Spark: {wanted}"
     held = {path.as_posix() for path in installed.files or ()}

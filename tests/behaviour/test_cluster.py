@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psutil
+import pyarrow.parquet as pq
 import pyspark
 import pytest
 
@@ -28,6 +29,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 HOME = Path(pyspark.__file__).parent
 EXECUTOR = "CoarseGrainedExecutorBackend"
+SUBMIT = Path(__file__).parents[2] / "deploy" / "spark-submit" / "standalone.sh"
 ROWS = 20_000
 START_SECONDS = 90
 
@@ -139,3 +141,30 @@ def test_a_killed_run(database: Database, pipeline: Path) -> None:
         process.wait(timeout=30)
     tailrace("run", pipeline, "--once")
     assert keys(pipeline) == list(range(1, ROWS + 501))
+
+
+def test_the_script_for_spark_submit(database: Database, standalone: str, tmp_path: Path) -> None:
+    database.execute(
+        "CREATE TABLE orders (id bigint PRIMARY KEY, item text)",
+        "INSERT INTO orders VALUES (1, 'tea'), (2, 'salt')",
+    )
+    properties = database.properties
+    environment = {
+        **os.environ,
+        **{f"DATABASE_{name.upper()}": properties[f"database.{name}"] for name in ("port", "user", "password")},
+        "DATABASE_HOST": properties["database.hostname"],
+        "DATABASE_NAME": properties["database.dbname"],
+        "PATH": f"{HOME / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "MASTER": standalone,
+        "TARGET": str(tmp_path / "events"),
+        "CHECKPOINT": str(tmp_path / "checkpoint"),
+    }
+    for _ in range(2):
+        script = [str(SUBMIT), "--once"]
+        done = subprocess.run(script, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr
+        database.execute("DELETE FROM orders WHERE id = 1")
+    operations = sorted(row["op"] for row in pq.read_table(tmp_path / "events").to_pylist())
+    assert operations == ["d", "r", "r"]

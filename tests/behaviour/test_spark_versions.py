@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,11 @@ from tailrace.spark.versions import TRIED, release
 from tailrace.testing.kafka import EmbeddedKafka
 from tests.behaviour.kafka_topics import consumed
 from tests.behaviour.test_cli import records
+from tests.conformance.mongodb import MongoSubject
+from tests.conformance.pipelines import Line
+from tests.conformance.postgres import PostgresSubject
+from tests.conformance.sqlserver import SqlServerSubject
+from tests.conformance.subject import KEY, NOTE, VALUE, Insert, Subject
 from tests.conftest import Database
 
 ENVIRONMENTS = Path(__file__).parents[2] / ".work" / "spark"
@@ -32,6 +38,14 @@ OWN = release(pyspark.__version__)
 RELEASES = [".".join(map(str, each)) for each in TRIED]
 COMMAND = ("-c", "from tailrace.cli.main import main; main()")
 SECONDS = 240
+WRAPPER = "spark.sql.streaming.triggerAvailableNowWrapper.enabled"
+SUBJECTS: dict[str, Subject] = {
+    each.connector: each for each in (PostgresSubject(), MongoSubject(), SqlServerSubject())
+}
+if find_spec("ibm_db"):  # IBM has no driver for Linux on other processors than x86_64
+    from tests.conformance.db2 import Db2Subject
+
+    SUBJECTS["db2"] = Db2Subject()
 INSERT = "INSERT INTO orders SELECT n, repeat('y', 200) FROM generate_series({}, {}) n"
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
@@ -44,6 +58,24 @@ def python(version: str) -> str:
     if not program.exists():
         pytest.skip(f"there is no Spark {version}: run `make spark-versions`")
     return str(program)
+
+
+def start(file: Path, version: str, *options: str) -> subprocess.Popen[str]:
+    """`tailrace run` of a pipeline file on that Spark."""
+    command = [python(version), *COMMAND, "run", str(file), *options]
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def run_once(file: Path, version: str) -> None:
+    """Run a pipeline up to where the log ends at the start."""
+    process = start(file, version, "--once")
+    try:
+        printed, _ = process.communicate(timeout=SECONDS)
+    finally:
+        process.kill()
+    assert process.returncode == 0, printed
 
 
 class Pipeline:
@@ -72,20 +104,11 @@ class Pipeline:
 
     def start(self, version: str, *options: str) -> subprocess.Popen[str]:
         """`tailrace run` on that Spark."""
-        command = [python(version), *COMMAND, "run", str(self.file), *options]
-        return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+        return start(self.file, version, *options)
 
-    def once(self, version: str) -> str:
-        """Run up to where the log ends at the start; what was printed."""
-        process = self.start(version, "--once")
-        try:
-            printed, _ = process.communicate(timeout=SECONDS)
-        finally:
-            process.kill()
-        assert process.returncode == 0, printed
-        return printed
+    def once(self, version: str) -> None:
+        """Run up to where the log ends at the start."""
+        run_once(self.file, version)
 
     def newest(self) -> int:
         """The number of the newest micro-batch."""
@@ -160,6 +183,17 @@ def test_each_change_comes_once_whatever_ends_a_run(orders: Database, tmp_path: 
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert pipeline.events() == expected
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_an_idle_run_ends_without_micro_batches(orders: Database, tmp_path: Path, version: str) -> None:
+    """One may be planned for what the server itself has written to its log."""
+    pipeline = Pipeline(orders, tmp_path, {"json": {"path": str(tmp_path / "events")}})
+    pipeline.once(version)
+    before = pipeline.planned()
+    pipeline.once(version)
+    assert pipeline.planned() <= before + 1
+    assert pipeline.events() == Counter({("r", n): 1 for n in range(1, 101)})
 
 
 PROGRAM = """
@@ -255,13 +289,21 @@ def test_kafka_has_each_change_once(orders: Database, kafka: EmbeddedKafka, tmp_
     assert Counter(value["payload"]["op"] for value in values) == {"r": 100, "u": 50}
 
 
-def test_a_checkpoint_goes_from_one_spark_to_the_next_and_back(orders: Database, tmp_path: Path) -> None:
-    pipeline = Pipeline(orders, tmp_path, {"json": {"path": str(tmp_path / "events")}})
-    expected = Counter({("r", n): 1 for n in range(1, 101)})
-    for number, version in enumerate([*RELEASES, *reversed(RELEASES[:-1])]):
-        pipeline.once(version)
-        assert pipeline.events() == expected, f"Spark {version}"
-        orders.execute(INSERT.format(1000 + number, 1000 + number))
-        expected[("c", 1000 + number)] += 1
-    pipeline.once(RELEASES[-1])
-    assert pipeline.events() == expected
+@pytest.mark.parametrize("connector", SUBJECTS)
+def test_a_checkpoint_goes_from_one_spark_to_the_next_and_back(
+    connector: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """With a setting that would have 4.0 and 4.1 ask before they read the checkpoint, if a run used AvailableNow."""
+    subject = SUBJECTS[connector]
+    subject.start(request)
+    expected: list[tuple[str, int]] = []
+    with subject.source() as source:
+        source.create("items")
+        spark = {"spark.master": "local[2]", WRAPPER: "true", **QUICK_START}
+        line = Line(subject, source, tmp_path / "line", tables=["items"], spark=spark)
+        for number, version in enumerate([*RELEASES, *reversed(RELEASES[:-1])]):
+            source.commit(Insert("items", {KEY: number, VALUE: 0, NOTE: version}))
+            source.settle()
+            run_once(line.file, version)
+            expected.append(("c" if number else "r", number))
+            assert line.keys("items") == expected, f"Spark {version}"

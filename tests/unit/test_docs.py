@@ -33,7 +33,9 @@ from tailrace.transforms import STEPS
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 CONNECTORS = ROOT / "docs" / "connectors"
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("deploy/**/*.md")]
+)
 COMMANDS: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
 
 
@@ -182,8 +184,10 @@ def known_command(words: list[str]) -> None:
         assert extras is not None
         project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
         assert all(re.search(rf"^{extra} = \[", project, re.MULTILINE) for extra in extras[1].split(","))
+    elif program in ("docker", "helm"):
+        assert all((ROOT / word).exists() for word in arguments if word.startswith("deploy/"))
     else:
-        assert program in ("export", "python", "spark-submit", "spark-class", "curl"), (
+        assert program in ("export", "kubectl", "python", "spark-submit", "spark-class", "curl"), (
             f"{program}: say here what may be checked of it"
         )
 

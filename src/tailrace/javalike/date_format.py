@@ -132,7 +132,10 @@ class DateFormat:
             else:
                 following = self.pieces[at + 1] if at + 1 < len(self.pieces) else ("", 0)
                 adjacent = following[1] and following[0] in _DIGITS and not _is_name(*following)
-                found = rf"\d{{1,{count if adjacent else 9}}}+"
+                digits = rf"\d{{1,{count if adjacent else 9}}}"
+                # As many as there are, and never fewer: Python 3.10 has no possessive quantifiers.
+                out.append(rf"[ \t]*(?=(?P<p{at}>{digits}))(?P=p{at})")
+                continue
             out.append(rf"[ \t]*(?P<p{at}>{found})")
         return re.compile("".join(out), re.IGNORECASE | re.ASCII)
 

@@ -12,6 +12,7 @@ import logging
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from tailrace.connectors.private_files import is_own_file
@@ -49,12 +50,13 @@ def java_options(archive: Path) -> str:
             )
             return ""
         size = archive.stat().st_size
-        os.utime(archive)
     except FileNotFoundError:
         atexit.register(_create_behind, archive)
         return ""
     except OSError:  # someone else's cache folder: a start without an archive is only slower
         return ""
+    with suppress(OSError):  # an image whose files cannot be changed
+        os.utime(archive)
     return f" -XX:SharedArchiveFile={archive} {QUIET}" if size else ""
 
 

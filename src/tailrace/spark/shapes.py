@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TypeGuard
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from tailrace import transforms
@@ -28,6 +28,7 @@ from tailrace.events.transactions import TransactionTracker, with_events
 from tailrace.model.change import COMMIT, ChangeBatch, ControlBatch
 from tailrace.model.native import native_rows, native_type
 from tailrace.model.table import TableSchema
+from tailrace.spark.versions import to_arrow_schema
 from tailrace.transforms.encoder import Encoder
 
 ARROW_SCHEMA = pa.schema(
@@ -89,7 +90,7 @@ def table_schema(capture: Capture) -> pa.Schema:
 
 def row_type(schema: StructType) -> pa.StructType:
     """The type of the images in the `table` shape."""
-    return to_arrow_schema(schema, timezone="UTC").field("after").type
+    return to_arrow_schema(schema).field("after").type
 
 
 def native_struct(table: TableSchema) -> pa.StructType:
@@ -168,7 +169,7 @@ class Shaper:
         elif shape == "event":
             one = partial(self._events, EventShaper(capture.config, capture.source), Faults.of(capture.config))
         else:
-            one = _TableRows(to_arrow_schema(schema, timezone="UTC")).rows
+            one = _TableRows(to_arrow_schema(schema)).rows
         return lambda batches: chain.from_iterable(map(one, batches))
 
     def _events(self, shaper: EventShaper, faults: Faults, batch: Batch) -> Iterator[pa.RecordBatch]:

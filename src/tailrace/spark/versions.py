@@ -6,16 +6,22 @@ import logging
 import re
 from dataclasses import dataclass
 from functools import cache
+from inspect import signature
+from typing import TYPE_CHECKING
 
 import pyspark
 
 from tailrace.errors import TailraceError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
 log = logging.getLogger(__name__)
 
 LOWEST = (4, 0)
 # The releases that `make spark-versions` runs on; pyproject.toml allows the same.
-TRIED = ((4, 0), (4, 1), (4, 2))
+TRIED = ((4, 0), (4, 1), (4, 2), (4, 3))
 # Delta for Spark is made for one release each. The jar of 4.2 fails on 4.3 at the second micro-batch.
 _NEWEST_OF_DELTA = (4, 2)
 
@@ -69,6 +75,14 @@ def streaming_class(package: str, name: str) -> str:
     """The full name of a class of Spark's streams, which 4.0 has in one package and later releases in several."""
     inner = "" if release(pyspark.__version__) < (4, 1) else f"{package}."
     return f"org.apache.spark.sql.execution.streaming.{inner}{name}"
+
+
+def to_arrow_schema(schema: StructType) -> pa.Schema:
+    """A schema of Spark as Arrow's, with timestamps in UTC, which 4.0 and 4.1 do unasked."""
+    from pyspark.sql.pandas import types
+
+    asked = {"timezone": "UTC"} if "timezone" in signature(types.to_arrow_schema).parameters else {}
+    return types.to_arrow_schema(schema, **asked)  # type: ignore[arg-type]
 
 
 try:

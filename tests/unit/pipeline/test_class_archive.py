@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import errno
+import os
 import re
 from pathlib import Path
 
@@ -31,6 +33,19 @@ def test_each_java_has_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_an_existing_archive_is_used(tmp_path: Path, at_exit: list[tuple[object, ...]]) -> None:
     archive = tmp_path / "spark.jsa"
     archive.write_bytes(b"classes")
+    assert class_archive.java_options(archive).startswith(f" -XX:SharedArchiveFile={archive} ")
+    assert at_exit == []
+
+
+def test_an_archive_in_an_image_that_is_read_only_is_used(
+    tmp_path: Path, at_exit: list[tuple[object, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    archive = tmp_path / "spark.jsa"
+    archive.write_bytes(b"classes")
+    monkeypatch.setattr(os, "utime", refuse)
     assert class_archive.java_options(archive).startswith(f" -XX:SharedArchiveFile={archive} ")
     assert at_exit == []
 

@@ -7,8 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pyspark
 import pytest
+from pyspark.sql.pandas import types as pandas_types
+from pyspark.sql.types import StructField, StructType, TimestampType
 
 from tailrace.errors import TailraceError
 from tailrace.spark import versions
@@ -34,7 +37,7 @@ def test_a_version_without_a_release_is_named() -> None:
         release("main")
 
 
-@pytest.mark.parametrize("version", ["4.0.0", "4.1.4", "4.2.1"])
+@pytest.mark.parametrize("version", ["4.0.0", "4.1.4", "4.2.1", "4.3.0"])
 def test_a_tried_spark_needs_no_word(version: str, caplog: pytest.LogCaptureFixture) -> None:
     demand(version)
     assert not caplog.records
@@ -46,7 +49,7 @@ def test_an_untried_spark_is_warned_of_once(caplog: pytest.LogCaptureFixture) ->
         demand("4.9.0")
         demand("4.9.0")
     (record,) = caplog.records
-    assert "4.0, 4.1, 4.2" in record.getMessage()
+    assert "4.0, 4.1, 4.2, 4.3" in record.getMessage()
     assert "never on 4.9.0" in record.getMessage()
 
 
@@ -124,3 +127,12 @@ def test_what_needs_no_spark_works_without_one(without_spark: str, arguments: li
     code = f"{without_spark}sys.argv = ['tailrace', *{arguments!r}]\nfrom tailrace.cli.main import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_timestamps_of_rows_are_in_utc_on_each_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """4.0 and 4.1 convert a schema by a function that has no time zone, as its timestamps are in UTC."""
+    schema = StructType([StructField("at", TimestampType())])
+    expected = pa.schema([("at", pa.timestamp("us", "UTC"))])
+    assert versions.to_arrow_schema(schema) == expected
+    monkeypatch.setattr(pandas_types, "to_arrow_schema", lambda of: expected if of is schema else None)
+    assert versions.to_arrow_schema(schema) == expected
