@@ -68,7 +68,7 @@ class Replica:
     def kept(self) -> dict[str, Documents]:
         """The documents of each of the replica's tables that has some."""
         found = {}
-        for name, count in row_counts(self.root).items():
+        for name, count in row_counts(str(self.root), {}).items():
             collection = name.removeprefix(f"{self.shop.name}.")
             if count:
                 rows = read_table(str(self.root), TableId(self.shop.name, "", collection, DATABASE_TABLE)).to_pylist()
