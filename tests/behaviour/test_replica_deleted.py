@@ -113,7 +113,7 @@ def test_a_replica_that_somebody_else_wrote_is_told(
         eventually(lambda: 4 in ids(root))
         eventually(lambda: state_of(definition)[0] == "incomplete")
         why = state_of(definition)[1]
-        said = "restored to an older version" if by == "restore" else "which is not this pipeline (WRITE)"
+        said = "restored to an older version" if by == "restore" else "(WRITE), which is not this pipeline"
         assert why is not None
         assert said in why
         status = look(definition)

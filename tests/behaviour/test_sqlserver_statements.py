@@ -20,7 +20,7 @@ from tailrace.connectors.sqlserver.log.capture import _pause
 from tailrace.connectors.sqlserver.platform import platform
 from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tests.behaviour.stepping import Stepped, stepping
-from tests.conformance.sqlserver import SqlServerSource
+from tests.conformance.sqlserver import ENABLE, SqlServerSource
 from tests.servers.sqlserver.server import SqlServer
 
 CHOSEN = "SELECT * FROM dbo.orders WHERE id > 5 ORDER BY id DESC"
@@ -105,7 +105,9 @@ def commands(source: SqlServerSource) -> None:
     server.close()
     admin.overview()
     admin.state()
+    source.run(f"{ENABLE.format('orders')}, @capture_instance = 'second'")
     admin.problems(begun=True)
+    source.run("EXEC sys.sp_cdc_disable_table N'dbo', N'orders', N'second'")
     source.run("CREATE TABLE late (id int PRIMARY KEY)")
     admin.preparation([source.id("late")])
     admin.extend([source.id("late")])

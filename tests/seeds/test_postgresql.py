@@ -77,11 +77,14 @@ def test_the_converter_leaves_schemas_out(database: Database, side: str) -> None
 
 
 @pytest.mark.seed("S003-04")
-def test_a_registry_is_refused_with_a_sentence(database: Database) -> None:
+def test_a_registry_without_its_address_is_refused_with_a_sentence(database: Database) -> None:
     from tailrace.errors import ConfigError
 
     settings = {"value__converter": "io.confluent.connect.avro.AvroConverter"}
-    with pytest.raises(ConfigError, match="JsonConverter"), capturing(database, **BASE, **settings):
+    with (
+        pytest.raises(ConfigError, match="value.converter.schema.registry.url: A value is required"),
+        capturing(database, **BASE, **settings),
+    ):
         pass
 
 
