@@ -149,6 +149,7 @@ def test_a_task_of_an_earlier_run_that_starts_late_stops(case: Case) -> None:
     assert case.values() == ["new"]
 
 
+@pytest.mark.long
 def test_a_task_of_an_earlier_run_that_was_starting_stops(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """It cuts off the newest run's producer before it finds out; nothing is lost, that run's batch is repeated."""
     late = case.writer(case.claim())
@@ -172,6 +173,7 @@ def test_a_task_of_an_earlier_run_that_was_starting_stops(case: Case, monkeypatc
     assert case.values() == ["new"]
 
 
+@pytest.mark.long
 def test_more_tasks_of_an_earlier_run_are_cut_off(case: Case) -> None:
     orphan = case.writer(case.claim(tasks=4), task=3)
     assert orphan.starts("range-1/3/4")
@@ -184,6 +186,7 @@ def test_more_tasks_of_an_earlier_run_are_cut_off(case: Case) -> None:
     assert case.values() == ["new"]
 
 
+@pytest.mark.long
 def test_an_earlier_run_that_needs_more_tasks_stops(case: Case) -> None:
     earlier = case.claim(tasks=1)
     claim = case.claim(tasks=1)
@@ -193,6 +196,7 @@ def test_an_earlier_run_that_needs_more_tasks_stops(case: Case) -> None:
     assert case.values() == ["new"]
 
 
+@pytest.mark.long
 def test_a_run_that_needs_more_tasks_leaves_their_number_to_the_next(case: Case) -> None:
     claim = case.claim(tasks=1)
     orphan = ExactlyOnce(case.settings, claim.ticket(batch=0, tasks=3), 2, 0)
@@ -266,6 +270,7 @@ def test_a_long_split_is_committed_in_parts(kafka: EmbeddedKafka, caplog: pytest
     assert case.writer(case.claim()).starts(SPLIT) is False
 
 
+@pytest.mark.long
 def test_a_transaction_that_the_brokers_gave_up_is_an_error_with_its_setting(kafka: EmbeddedKafka) -> None:
     case = Case(kafka, **{"transaction.timeout.ms": 3000, "message.timeout.ms": 2900, "socket.timeout.ms": 2900})
     writer = case.writer(case.claim())

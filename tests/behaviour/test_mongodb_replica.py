@@ -19,7 +19,14 @@ POST_IMAGES = {"capture.mode": "change_streams_update_full", "capture.mode.full.
 
 @pytest.mark.parametrize(
     "replica",
-    [LOOKED_UP, OPLOG, POST_IMAGES, {**OPLOG, "document.columns": ".*: _id STRING, v BIGINT, a ARRAY<BIGINT>"}],
+    [
+        LOOKED_UP,
+        OPLOG,
+        pytest.param(POST_IMAGES, marks=pytest.mark.long),
+        pytest.param(
+            {**OPLOG, "document.columns": ".*: _id STRING, v BIGINT, a ARRAY<BIGINT>"}, marks=pytest.mark.long
+        ),
+    ],
     indirect=True,
     ids=["stream", "oplog", "post images", "columns"],
 )
@@ -95,8 +102,8 @@ def restructure(shop: Shop) -> None:
     "replica",
     [
         DEPLOYMENT,
-        DATABASE,
-        {**DATABASE, **OPLOG},
+        pytest.param(DATABASE, marks=pytest.mark.long),
+        pytest.param({**DATABASE, **OPLOG}, marks=pytest.mark.long),
         pytest.param({**DEPLOYMENT, "sink": {"engine": "spark"}}, marks=pytest.mark.long),
     ],
     indirect=True,

@@ -209,6 +209,7 @@ class SqlServerSubject(Subject):
     long = DECIDED_ONCE | {
         *("a_table_is_added_under_load", "kafka_has_each_event_once", "a_table_is_removed_under_load"),
         *("a_table_is_added_by_a_blocking_snapshot", "reconcile_finds_and_repairs_wrong_rows"),
+        *("a_snapshot_under_load_leaves_a_replica_equal", "a_snapshot_of_several_batches_resumes_where_it_was"),
         *("a_pipeline_begins_with_more_signals_than_are_read", "more_signals_than_are_read_never_stop_a_pipeline"),
         *("a_replica_that_was_deleted_is_read_again", "the_checkpoint_of_another_source_is_an_error"),
     }

@@ -35,7 +35,7 @@ LONG = {
     "sqlserver": (
         *("column-exclude-key", "extended-headers-off", "key-change-skipped-c", "key-change-skipped-d"),
         *("names-avro-unicode", "no-column-included", "notifications-capture-instance", "schema-changes-at-start"),
-        *("snapshot-no-data", "types-temporal-isostring", "update-of-nothing"),
+        *("signal-incremental-snapshot", "snapshot-no-data", "types-temporal-isostring", "update-of-nothing"),
     ),
     "db2": (),
 }

@@ -81,10 +81,8 @@ def test_a_registry_without_its_address_is_refused_with_a_sentence(database: Dat
     from tailrace.errors import ConfigError
 
     settings = {"value__converter": "io.confluent.connect.avro.AvroConverter"}
-    with (
-        pytest.raises(ConfigError, match="value.converter.schema.registry.url: A value is required"),
-        capturing(database, **BASE, **settings),
-    ):
+    said = r"value\.converter\.schema\.registry\.url: A value is required"
+    with pytest.raises(ConfigError, match=said), capturing(database, **BASE, **settings):
         pass
 
 
