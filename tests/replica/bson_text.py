@@ -161,7 +161,9 @@ def _java(value: float) -> str:
         return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(value)]
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return format(Decimal(repr(value)), "f")
-    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    # Java has two digits at least, and of those that mean the value it takes the nearest: 4.9E-324.
+    text = repr(value) if len(Decimal(repr(value)).as_tuple().digits) > 1 else f"{value:.1e}"
+    sign, digits, exponent = Decimal(text).as_tuple()
     text = "".join(map(str, digits)).rstrip("0")
     return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{len(digits) + int(exponent) - 1}"
 

@@ -56,7 +56,7 @@ def text_column(values: Values) -> tuple[pa.Array, Flags]:
 
 def _column(values: Values, kind: pa.DataType, readers: Mapping[int, Reader]) -> tuple[pa.Array, Flags]:
     """The column, and which rows are in it: those with a value that fits, with null, or without a value."""
-    fits = (values.kinds == layout.ABSENT) | (values.kinds == layout.NULL) | (values.kinds == layout.UNDEFINED)
+    fits = (values.kinds == layout.ABSENT) | (values.kinds == layout.NULL)
     parts: list[Part] = []
     for bson, reader in readers.items():
         rows = np.flatnonzero(values.kinds == bson)
