@@ -81,6 +81,17 @@ class Registry(ServerProcess):
             return False
 
 
+def why_not_here() -> str | None:
+    """Why the registry cannot be had on this machine; None once it is in the cache."""
+    try:
+        _unpacked()
+    except TailraceError as error:
+        return str(error)
+    except subprocess.CalledProcessError as error:
+        return f"the registry's archive cannot be downloaded: Maven ended with {error.returncode}"
+    return None
+
+
 def _unpacked() -> Path:
     """The registry's folder in the user's cache; downloaded once, 104 MB. Raises TailraceError."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tailrace"
