@@ -191,6 +191,22 @@ class SqlBench(Bench):
             return None
         return table
 
+    def properties(self, *tables: str) -> Mapping[str, str]:
+        """See Bench.properties."""
+        return {
+            **self.config.given,
+            "table.include.list": ",".join(f"{self.schema}\\.{table}" for table in tables),
+            "decimal.handling.mode": "string",
+            "binary.handling.mode": "hex",
+        }
+
+    def image(self, written: Any) -> dict[str, Any] | None:
+        """See Bench.image."""
+        return None if written is None else dict(written)
+
+    def release(self, *tables: str) -> None:
+        """See Bench.release: a pipeline makes nothing."""
+
     def commit(self, *changes: Change) -> None:
         """See Bench.commit."""
         self.main.together(*map(self.statement, changes))

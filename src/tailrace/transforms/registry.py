@@ -146,7 +146,7 @@ def check(config: Config) -> Iterator[Problem]:
         yield from error.problems
 
 
-# What whoever makes events of changes adds to the checks of a connector's properties.
+# Checks of properties that are added to a connector's own where events are made of its changes.
 CHECKS = (check,)
 
 

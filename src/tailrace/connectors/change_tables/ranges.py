@@ -80,20 +80,21 @@ def counted(
 def in_pieces(
     dialect: Dialect, instances: Sequence[Instance], size: int, ask: Callable[[Sequence[Instance]], Iterable[T]]
 ) -> list[T]:
-    """What a query tells of instances, `size` of them at once. May raise the driver's errors.
+    """The rows that a query gives for instances, `size` of them at once. May raise the driver's errors.
 
-    Nothing is told of those that were dropped since they were listed: a query that fails for one is asked for each.
+    Instances that were dropped since they were listed give nothing: where the query fails for one of a piece, each
+    instance of that piece is asked alone.
     """
-    told: list[T] = []
+    answers: list[T] = []
     for first in range(0, len(instances), size):
         piece = instances[first : first + size]
         try:
-            told += ask(piece)
+            answers += ask(piece)
         except dialect.failures.driver_error as error:
             if not dialect.is_missing(error):
                 raise
-            told += in_pieces(dialect, piece, 1, ask) if len(piece) > 1 else ()
-    return told
+            answers += in_pieces(dialect, piece, 1, ask) if len(piece) > 1 else ()
+    return answers
 
 
 def _of_piece(

@@ -184,25 +184,9 @@ class Db2Bench(SqlBench):
         """See Bench.exists."""
         return bool(self.main.rows(f"SELECT 1 FROM SYSCAT.SCHEMATA WHERE SCHEMANAME = {text(self.schema)}"))
 
-    def properties(self, *tables: str) -> Mapping[str, str]:
-        """See Bench.properties."""
-        return {
-            **self.config.given,
-            "table.include.list": ",".join(f"{self.schema}\\.{table}" for table in tables),
-            "decimal.handling.mode": "string",
-            "binary.handling.mode": "hex",
-        }
-
     def signalled(self, table: str) -> str:
         """See Bench.signalled."""
         return f"{self.schema}.{table}"
-
-    def image(self, written: Any) -> dict[str, Any] | None:
-        """See Bench.image."""
-        return None if written is None else dict(written)
-
-    def release(self, *tables: str) -> None:
-        """See Bench.release: a pipeline makes nothing."""
 
     def undo(self) -> Sequence[Undo]:
         """See Bench.undo: registrations first, as the capture program must not miss a table that it reads."""

@@ -134,25 +134,9 @@ class SqlServerBench(SqlBench):
         """See Bench.exists."""
         return self.value(f"SELECT SCHEMA_ID({text(self.schema)})") is not None
 
-    def properties(self, *tables: str) -> Mapping[str, str]:
-        """See Bench.properties."""
-        return {
-            **self.config.given,
-            "table.include.list": ",".join(f"{self.schema}\\.{table}" for table in tables),
-            "decimal.handling.mode": "string",
-            "binary.handling.mode": "hex",
-        }
-
     def signalled(self, table: str) -> str:
         """See Bench.signalled."""
         return f"{self.database}.{self.schema}.{table}"
-
-    def image(self, written: Any) -> dict[str, Any] | None:
-        """See Bench.image."""
-        return None if written is None else dict(written)
-
-    def release(self, *tables: str) -> None:
-        """See Bench.release: a pipeline makes nothing."""
 
     def undo(self) -> Sequence[Undo]:
         """See Bench.undo."""
