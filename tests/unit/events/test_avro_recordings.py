@@ -99,8 +99,12 @@ def _read(part: Part) -> list[str]:
 
 
 def _named(value: Any, schema: ConnectSchema) -> Any:
-    """A value under the names that its fields have in Connect."""
-    if value is None or schema.type != "struct":
+    """A value as Connect has it: its own names of fields, and a map where Avro, whose keys are text, has entries."""
+    if value is None:
+        return None
+    if schema.type == "map" and isinstance(value, list):
+        return {each["key"]: each["value"] for each in value}
+    if schema.type != "struct":
         return value
     return {field.name: _named(each, field.schema) for field, each in zip(schema.fields, value.values(), strict=True)}
 
