@@ -16,16 +16,17 @@ SET_ASIDE, INCOMPLETE, READING, GONE = "aside", "incomplete", "reading", "gone"
 
 @dataclass(frozen=True)
 class TableState:
-    """A state other than complete, its reason, and whether the pipeline is about to read the table again."""
+    """A state other than complete, its reason, and whether the pipeline reads the table again: soon, or not by itself."""
 
     state: str
     reason: str
     is_asked: bool = False
+    lasts: bool = False
 
     @property
     def passes(self) -> bool:
         """Whether the pipeline ends the state by itself."""
-        return self.is_asked or self.state in (INCOMPLETE, READING)
+        return not self.lasts and (self.is_asked or self.state in (INCOMPLETE, READING))
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,9 @@ class States:
         states = {each["table"]: TableState(INCOMPLETE, each["why"]) for each in shown["incomplete"]}
         for each in shown["replica"]:
             if each["state"] != "complete":
-                is_asked = (each["takes"] or "").startswith("it is ")
-                states[each["table"]] = TableState(each["state"], each["why"] or "", is_asked)
+                takes = each["takes"] or ""
+                is_asked, lasts = takes.startswith("it is "), takes.startswith("change this")
+                states[each["table"]] = TableState(each["state"], each["why"] or "", is_asked, lasts)
         asides = {}
         for each in shown["set_aside"]:
             name = _name(each["table"])
