@@ -25,7 +25,7 @@ SELECT s.name, t.name, t.is_tracked_by_cdc FROM sys.tables t JOIN sys.schemas s 
 WHERE t.is_ms_shipped = 0 AND s.name <> 'cdc' AND t.name <> 'systranschemas' ORDER BY s.name, t.name
 """
 _COLUMNS = """
-SELECT c.name, t.name FROM sys.columns c JOIN sys.types t ON t.user_type_id = c.user_type_id
+SELECT c.name, t.name, c.is_computed FROM sys.columns c JOIN sys.types t ON t.user_type_id = c.user_type_id
 WHERE c.object_id = OBJECT_ID('{}') ORDER BY c.column_id
 """
 _CAPTURED = "SELECT SOURCE_OWNER, SOURCE_TABLE FROM ASNCDC.IBMSNAP_REGISTER WHERE SOURCE_OWNER <> ''"
@@ -77,16 +77,18 @@ def of_sqlserver(
             cursor.execute(_TABLES)
             for schema, table, is_captured in cursor.fetchall():
                 if lists.table(schema, table):
-                    columns = _columns(cursor, lists, schema, table)
+                    columns, computed = _columns(cursor, lists, schema, table)
                     id_ = TableId(database, schema, table, DATABASE_SCHEMA_TABLE)
                     rows = _rows(cursor, f"[{schema}].[{table}]", columns)
-                    yield ChangeTable(id_, columns, rows, bool(is_captured), ignored=ignored)
+                    yield ChangeTable(id_, columns, rows, bool(is_captured), generated=computed, ignored=ignored)
 
 
-def _columns(cursor: Any, lists: Lists, schema: str, table: str) -> dict[str, str]:
+def _columns(cursor: Any, lists: Lists, schema: str, table: str) -> tuple[dict[str, str], frozenset[str]]:
+    """The columns of a table with their types, and those that are computed."""
     cursor.execute(_COLUMNS.format(f"[{schema}].[{table}]".replace("'", "''")))
-    found = [(name, type_.lower()) for name, type_ in cursor.fetchall()]
-    return {name: type_ for name, type_ in found if lists.column(schema, table, name) and type_ != "sql_variant"}
+    found = [(name, type_.lower(), bool(is_computed)) for name, type_, is_computed in cursor.fetchall()]
+    kept = [each for each in found if lists.column(schema, table, each[0]) and each[1] != "sql_variant"]
+    return {name: type_ for name, type_, _ in kept}, frozenset(name for name, _, is_computed in kept if is_computed)
 
 
 def _rows(cursor: Any, source: str, columns: Mapping[str, str]) -> Sequence[Sequence[str | None]]:
