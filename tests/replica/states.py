@@ -16,7 +16,7 @@ SET_ASIDE, INCOMPLETE, READING, GONE = "aside", "incomplete", "reading", "gone"
 
 @dataclass(frozen=True)
 class TableState:
-    """A state other than complete, its reason, and whether the pipeline reads the table again: soon, or not by itself."""
+    """A state other than complete, its reason, and whether the table is read again: soon, or not by itself."""
 
     state: str
     reason: str
