@@ -17,6 +17,8 @@ from tailrace.model.table_id import TableId as TableId
 
 # What becomes of a value that no native type holds.
 ERROR, NULL, TEXT = "error", "null", "text"
+# Which large values old images lack: those that an update left as they were, or those it changed or deleted as well.
+UNTOUCHED, ALL = "untouched", "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class Column:
     one without a change in its log. `is_unlogged`: it gave them values that nobody knows without reading the rows.
     `loses` names what of the source's values is not kept: values that differ in that alone are the same.
     `others` is what becomes of values that the type cannot hold where the column has their texts: see model/native.py.
+    `old_lacks`: which large values old images do not have (UNTOUCHED, ALL), but null, or the placeholder where an
+    update left the value as it was and there is one.
     """
 
     name: str
@@ -46,6 +50,7 @@ class Column:
     is_unlogged: bool = False
     loses: str | None = None
     others: str = ERROR
+    old_lacks: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,7 @@ class TableSchema:
             "loses": {column.name: column.loses for column in self.columns if column.loses is not None},
             "others": {column.name: column.others for column in self.columns if column.others != ERROR},
             "unlogged": [column.name for column in self.columns if column.is_unlogged],
+            "old_lacks": {column.name: column.old_lacks for column in self.columns if column.old_lacks is not None},
             "arrow": base64.b64encode(arrow).decode(),
             "key": list(self.key),
             "identity": list(self.identity),
@@ -127,6 +133,7 @@ class TableSchema:
                 member["field"] in node.get("unlogged", ()),
                 node.get("loses", {}).get(member["field"]),
                 node.get("others", {}).get(member["field"], ERROR),
+                node.get("old_lacks", {}).get(member["field"]),
             )
             for index, member in enumerate(node["columns"])
         )

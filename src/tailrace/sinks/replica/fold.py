@@ -19,6 +19,7 @@ from tailrace.model.native import native_rows, with_whole
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica.codes import canonical, row_codes
 from tailrace.sinks.replica.lineage import Steps, resolve
+from tailrace.sinks.replica.old_values import with_old_values
 
 COUNT = "_tailrace_count"
 KEEP = "_tailrace_keep_"
@@ -36,12 +37,14 @@ class Net:
     (its other columns are null); without one, how many of this row are to be added (or taken away, negative).
     A column `_tailrace_keep_<name>` is true where the target's value stays; with `_tailrace_from_<key column>` filled,
     it is the value of the target's row of that key, as the key was changed. `cleared`: the target is emptied first.
+    `lacking` says why the rows may differ from the source's after it.
     """
 
     table: TableSchema
     key: tuple[str, ...]
     rows: pa.Table
     cleared: bool
+    lacking: str | None = None
 
     @property
     def kept(self) -> list[str]:
@@ -81,12 +84,15 @@ def fold(batches: Sequence[ChangeBatch]) -> Net:
     rows, cleared = _after_truncate([batch.rows for batch in batches])
     table = with_whole(batches[0].table, [batch.column(name) for batch in rows for name in ("before", "after")])
     key = merge_key(table)
-    changes = _Changes.of(table, key, rows)
+    changes, lacking = _Changes.of(table, key, rows), None
+    if not key:
+        before, lacking = with_old_values(table, changes.op, changes.before, changes.after)
+        changes = replace(changes, before=before)
     net = _keyed(changes) if key else _bag(changes)
     if cleared:
         net = net.filter(pc.greater(net.column(COUNT), 0))
         net = net.drop_columns([name for name in net.column_names if name.startswith((KEEP, FROM))])
-    return Net(table, key, net, cleared)
+    return Net(table, key, net, cleared, lacking)
 
 
 def _after_truncate(batches: list[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], bool]:

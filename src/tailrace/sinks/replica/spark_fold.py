@@ -95,6 +95,7 @@ def _slices(part: Part, progress: TableProgress, wholes: dict[str, pa.Field]) ->
         "cleared": net.cleared,
         "upserted": net.upserted,
         "deleted": net.deleted,
+        "loses": net.lacking,
     }
     if wholes or needs_table(net.table):
         header["table"] = net.table.to_json()

@@ -174,7 +174,7 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
         head["upserted"],
         head["deleted"],
         _version(place),
-        lacking=applied.lacking or writing.missing_values(absent),
+        lacking=applied.lacking or head["loses"] or writing.missing_values(absent),
         snapshot=None if extent.read is None else extent.read.snapshot,
         table_id=_table_id(place),
         is_there=True,

@@ -191,7 +191,7 @@ def _apply(
         return None
     if not net.key:
         target.merge_bag(net, aligned(_puts(net), schema), mark)
-        return lacking
+        return lacking or net.lacking
     moved, lost = with_moved(target, net, beside) if net.moves else (net.rows, 0)
     absent = net.upserted - target.merge(net, aligned(moved, schema), mark)
     return lacking or missing_values(lost if is_copy else absent + lost)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,17 +15,19 @@ from tailrace.connectors.change_tables.changes import AFTER, BEFORE, ChangeRows,
 from tailrace.connectors.change_tables.gap import InstanceGone
 from tailrace.connectors.change_tables.images import images, selected
 from tailrace.connectors.change_tables.lsn import texts_of
-from tailrace.connectors.change_tables.tables import Block, Instance
+from tailrace.connectors.change_tables.tables import Block, Instance, SourceColumn
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.position import LSN_BYTES
 from tailrace.connectors.sqlserver.statements import name
+from tailrace.model.table import ALL, UNTOUCHED
 
 _MINUTE_US = 60_000_000
 _FIELDS = ("__$start_lsn", "__$seqval", "__$operation", "__$update_mask")
 # The reference engine tells untouched values of these types, and of no others.
-_PLACEHOLDERS = ("text", "ntext", "image", "xml")
+_NEVER_OLD = ("text", "ntext", "image")
+_PLACEHOLDERS = (*_NEVER_OLD, "xml")
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Instan
     own = [described.columns[ordinals[column.name]] for column in captured.schema.columns]
     large = {place: catalog.info(column) for place, column in enumerate(own) if column.type.name in _PLACEHOLDERS}
     placeholders = _placeholders(captured, large, _placeholder(config), faults=config.flag("compat.faults"))
-    captured = _with_placeholders(captured, placeholders)
+    captured = _with_lacking(_with_placeholders(captured, placeholders), own)
     command = ("[__$command_id]",) if catalog.has_commands(instance) else ()
     return InstanceTable(
         instance,
@@ -159,6 +161,21 @@ def _with_placeholders(captured: CapturedTable, placeholders: Mapping[int, pa.Sc
         shown = value.as_py()
         octets = shown if isinstance(shown, bytes) else shown.encode()
         columns[place] = replace(columns[place], placeholder=f"hex:{octets.hex()}")
+    return replace(captured, schema=replace(captured.schema, columns=tuple(columns)))
+
+
+def _with_lacking(captured: CapturedTable, own: Sequence[SourceColumn]) -> CapturedTable:
+    """The table whose columns say which of their values old images lack.
+
+    Source: https://learn.microsoft.com/sql/relational-databases/system-tables/cdc-capture-instance-ct-transact-sql,
+    Large object data types.
+    """
+    columns = [
+        replace(column, old_lacks=ALL if source.type.name in _NEVER_OLD else UNTOUCHED)
+        if source.type.is_large or source.type.name in _PLACEHOLDERS
+        else column
+        for column, source in zip(captured.schema.columns, own, strict=True)
+    ]
     return replace(captured, schema=replace(captured.schema, columns=tuple(columns)))
 
 

@@ -1,0 +1,11 @@
+CREATE TABLE dbo.bag (n INT NOT NULL, wide NVARCHAR(MAX), raw VARBINARY(MAX), doc XML);
+INSERT INTO dbo.bag VALUES (1, N'a', 0x01, N'<a/>');
+INSERT INTO dbo.bag VALUES (2, NULL, NULL, NULL);
+INSERT INTO dbo.bag VALUES (3, N'c', 0x03, N'<c/>');
+INSERT INTO dbo.bag VALUES (3, N'c', 0x03, N'<c/>');
+EXEC sys.sp_cdc_enable_table @source_schema = N'dbo', @source_name = N'bag', @role_name = NULL;
+CREATE TABLE dbo.seldom (n INT NOT NULL, wide NVARCHAR(MAX), doc XML);
+INSERT INTO dbo.seldom VALUES (1, N'a', N'<a/>');
+INSERT INTO dbo.seldom VALUES (2, NULL, NULL);
+INSERT INTO dbo.seldom VALUES (3, N'c', N'<c/>');
+EXEC sys.sp_cdc_enable_table @source_schema = N'dbo', @source_name = N'seldom', @role_name = NULL;
