@@ -11,10 +11,14 @@ Statements = list[str]
 
 @dataclass(frozen=True)
 class HardTable:
-    """Statements that create tables, and what makes the statements of a change; each change may fail as a whole."""
+    """Statements that create tables, and what makes the statements of a change; each change may fail as a whole.
+
+    `ending` are statements before a check.
+    """
 
     setup: Sequence[str]
     change: Callable[[Random], Statements]
+    ending: Sequence[str] = ()
 
 
 def hard_tables(random: Random) -> list[HardTable]:
@@ -256,7 +260,8 @@ def _unlogged(random: Random) -> HardTable:
         )
         return random.choices(options, (4, 3, 2, 2), k=random.randrange(1, 5))
 
-    return HardTable(setup, change)
+    # While it is unlogged it is incomplete, and nothing ends that.
+    return HardTable(setup, change, ("ALTER TABLE at_times SET LOGGED",))
 
 
 def _swapped(random: Random) -> HardTable:

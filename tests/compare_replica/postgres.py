@@ -80,6 +80,7 @@ def _phases(
             for _ in range(random.randrange(3, 9)):
                 parts.insert(random.randrange(len(parts) + 1), each.change(random))
         statements += interrupted(random, parts, kills(random, process))
+        statements += [statement for each in hard for statement in each.ending]
         statements.append(CHECK)
     return statements
 

@@ -10,6 +10,7 @@ import logging
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -117,7 +118,7 @@ class Running:
             try:
                 verdicts = self._work()
             except Exception as error:  # whatever goes wrong, the tables are still compared
-                errors.append(from_spark(error) or f"{type(error).__name__}: {summary(error)}")
+                errors.append(_told(error))
                 verdicts = self._judged()
         finally:
             self._pipeline.stop()
@@ -186,6 +187,12 @@ class Running:
         return judge(self._case, str(self._lake), tables, replicas, states, self._states.marked)
 
 
+def _told(error: Exception) -> str:
+    """The sentence of an error that has one; of others the place as well."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return from_spark(error) or f"{type(error).__name__}: {summary(error)} ({place.filename}:{place.lineno})"
+
+
 def _is_over(verdicts: Sequence[Verdict]) -> bool:
     """Whether waiting changes nothing: a table that is set aside, and not read again, stays so."""
     return all(verdict.passes or verdict.word == ASIDE for verdict in verdicts)
@@ -210,7 +217,7 @@ def result_of(case: Case, servers: Servers, spark: SparkSession) -> Outcome:
     except SkippedError:
         raise
     except Exception as error:  # whatever goes wrong in one case, the others still run
-        return Outcome(errors=(from_spark(error) or f"{type(error).__name__}: {summary(error)}",))
+        return Outcome(errors=(_told(error),))
 
 
 def report(case: Case, servers: Servers, spark: SparkSession) -> tuple[str, int]:

@@ -32,7 +32,7 @@ class ColumnInfo:
 
     `value` is what its type becomes, None for a type without a mapping. `text` is the SQL expression that prints a
     value ({}) for a user-supplied converter. `missing` is that of Column, in the form that conversions
-    take.
+    take. `exact` is what the type becomes in the key of a replica's table where `value` makes one of two values.
     """
 
     name: str
@@ -43,3 +43,4 @@ class ColumnInfo:
     comment: str | None = None
     text: str = "{}"
     missing: str | None = None
+    exact: ValueType | None = None

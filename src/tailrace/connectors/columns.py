@@ -82,6 +82,8 @@ class Columns:
         # Key columns that are excluded from values come last, see TableSchema.
         for column in sorted(columns, key=lambda column: column.name not in shown):
             wanted = column.name in shown or column.name in key
+            if column.exact is not None and column.name in (*key, *old_key) and keeps_all(self._config):
+                column = replace(column, value=column.exact, default=None)
             kind = self._value_type(table, column, column.name in key) if wanted else None
             if wanted and kind is None:
                 left_out.append(column.name)

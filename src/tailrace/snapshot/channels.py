@@ -80,7 +80,7 @@ class Channels:
             for name, text in folder.take(files):
                 names.append(name)
                 # A writer that keeps the file open without append mode leaves zeros in place of the old text.
-                lines = [line for line in text.replace("\0", "").splitlines() if line.strip()]
+                lines = [line for line in text.replace("\0", "").split("\n") if line.strip()]
                 signals += [signal for line in lines if (signal := parsed(line, None)) is not None]
         if self._topic is not None:
             read, topic = self._topic.read(topic)

@@ -12,6 +12,7 @@ import pytest
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable, Columns
 from tailrace.connectors.defaults import Default
+from tailrace.connectors.value_type import text_type
 from tailrace.errors import ConfigError
 from tailrace.model.masks import Masking, Stars
 from tailrace.model.table import TableId
@@ -110,3 +111,12 @@ def test_a_key_that_a_replica_keeps_in_part_is_logged_once(caplog: pytest.LogCap
 def test_columns_without_a_mapping_are_known() -> None:
     found = captured([ID, column("place", None, type_name="sql_variant")])
     assert (found.schema.row_type.names, found.left_out) == (["id"], ("place",))
+
+
+def test_a_key_that_would_make_one_row_of_two_is_exact_in_a_replica() -> None:
+    at = column("at", replace(INTEGER, loses="its zone"), type_name="timetz", required=True)
+    at, exact = replace(at, exact=text_type()), {"value__loss__handling__mode": "text"}
+    schema = captured([at, NAME], ("at",), **exact).schema
+    assert (schema.column("at").schema.type, schema.column("at").loses) == ("string", None)
+    assert captured([at, NAME], ("name",), **exact).schema.column("at").loses == "its zone"
+    assert captured([at, NAME], ("at",)).schema.column("at").schema.type == "int32", "events are the reference's"

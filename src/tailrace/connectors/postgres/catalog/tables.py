@@ -22,8 +22,8 @@ from tailrace.connectors.postgres.log.protocol.pgoutput import Relation, Relatio
 from tailrace.connectors.postgres.server.partition_names import left_out
 from tailrace.connectors.postgres.types.pg_type import PgType
 from tailrace.connectors.postgres.types.source_type import driver_type, source_type
-from tailrace.connectors.postgres.types.values import value_type
-from tailrace.connectors.value_type import ValueType
+from tailrace.connectors.postgres.types.values import LOSSY_KEYS, value_type
+from tailrace.connectors.value_type import ValueType, text_type
 from tailrace.model.table import TableId
 
 log = logging.getLogger(__name__)
@@ -309,6 +309,7 @@ class Catalog:
             comment=None if self._faults else column.comment,
             text=pg.output,
             missing=column.missing if self._keeps_rows else None,
+            exact=replace(text_type(), text=pg.output) if pg.name in LOSSY_KEYS else None,
         )
 
     def _load_types(self, oids: Iterable[int]) -> None:

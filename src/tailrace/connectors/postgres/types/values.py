@@ -89,6 +89,8 @@ _PLAIN: dict[str, ValueType] = {
 _VECTORS = {"oidvector": ("int64", pa.int64()), "int2vector": ("int16", pa.int16())}
 # In the reference engine elements of these are not optional, nor are those of enums and of types without a mapping.
 _REQUIRED_ELEMENTS = ("tsvector", "isbn", "vector", "halfvec", "sparsevec", "oidvector", "int2vector")
+# Two keys may differ in what these lose: the zone of one instant, the number of bits.
+LOSSY_KEYS = ("timetz", "varbit")
 # Elements of NUMERIC[] that the driver of the reference engine cannot read as decimals.
 _NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
 # As there, arrays of these have no mapping.
