@@ -196,8 +196,8 @@ def _bits(text: str) -> str:
     return str(int(text or "0", 2))
 
 
-def _bits_of(value: bytes) -> str:
-    return str(int.from_bytes(value, "little"))
+def _bits_of(value: bytes | str) -> str:
+    return _bits(value) if isinstance(value, str) else str(int.from_bytes(value, "little"))
 
 
 def _bytea(text: str) -> str:

@@ -166,6 +166,8 @@ class TableStates:
         name = report.table
         if report.renamed_from is not None:
             self._rename(before.get(report.renamed_from), report.renamed_from, name)
+        if report.stopped is not None and name in self._tables and self._tables[name].request == report.stopped:
+            self._event(name, Event.STOPPED)
         if report.lacking is not None:
             self._event(name, Event.LACKING, why=report.lacking)
         if report.reminder is not None and (name not in self._tables or self._tables[name].state == COMPLETE):

@@ -134,6 +134,24 @@ def test_a_reading_whose_last_batch_is_repeated_goes_on() -> None:
     assert (pipeline.state(), len(pipeline.asked)) == (READING, 1)
 
 
+def test_a_reading_whose_rows_are_lost_in_its_last_batch_is_asked_for_again() -> None:
+    pipeline = Pipeline()
+    pipeline.written(rows(lacking="a"))
+    request = pipeline.asked[0][1]
+    pipeline.queue(request)
+    pipeline.written(rows(begun=request))
+    pipeline.queue()
+    undo = {"queue": [{"signal": request, "kind": "incremental", "table": "public.t"}], "last": None, "maximum": None}
+    pipeline.offset["snapshots"]["undo"] = {**undo, "rows": 0, "key": None}
+    pipeline.now += 1000
+    pipeline.written(TableReport("public.t", lacking="its copy was removed", stopped="another"))
+    assert (pipeline.state(), len(pipeline.asked)) == (READING, 1)
+    pipeline.written(TableReport("public.t", lacking="its copy was removed", stopped=request))
+    state = pipeline.states.tables["public.t"]
+    assert (state.state, state.why, state.again) == (INCOMPLETE, ("a", "its copy was removed"), ())
+    assert state.request == pipeline.asked[1][1]
+
+
 @pytest.mark.parametrize(("mode", "asked"), [("tell", 0), ("set_aside", 0), ("read_again", 1)])
 def test_a_table_that_is_set_aside_is_read_again_where_that_cures_it(mode: str, asked: int) -> None:
     pipeline = Pipeline(mode)

@@ -166,7 +166,7 @@ class Copy:
             held = None if copy is None else self.batch.progress(self.table, copy).record
             if copy is None or held is None or held.request != read.request:
                 if read.total:
-                    return TableReport(self.table, lacking=_REMOVED)
+                    return TableReport(self.table, lacking=_REMOVED, stopped=read.request)
                 copy, held = None, Record(self.batch.query_id, self.table, self.batch.batch_id, request=read.request)
             if copy is not None or target is not None:
                 target = self._cured(self._replaced(replica, target, progress, copy, held))

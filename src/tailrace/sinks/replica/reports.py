@@ -12,11 +12,11 @@ class TableReport:
 
     `aside` is the error that set the table aside, if one did; `letters` the version of its dead letters then. `lacking`
     says why its rows may differ from the source's. `snapshot` is one whose rows replace what the table held; `begun` is
-    the signal whose rows came in chunks, `ended` the one whose rows are all written. `table_id` tells the table from
-    another one in its place. `is_cured`: reading the table again makes it right. `is_gone`: the source has no such
-    table any more, at that place; `is_there`: it has it, whatever was written. `renamed_from`: the name under which its
-    rows were. `lasting` says why the log does not bring all changes of the table, for as long as that is so (empty: it
-    does, None: nobody knows).
+    the signal whose rows came in chunks, `ended` the one whose rows are all written, `stopped` one whose rows cannot
+    be, as some are lost. `table_id` tells the table from another one in its place. `is_cured`: reading the table again
+    makes it right. `is_gone`: the source has no such table any more, at that place; `is_there`: it has it, whatever was
+    written. `renamed_from`: the name under which its rows were. `lasting` says why the log does not bring all changes
+    of the table, for as long as that is so (empty: it does, None: nobody knows).
     """
 
     table: str
@@ -29,6 +29,7 @@ class TableReport:
     snapshot: str | None = None
     begun: str | None = None
     ended: str | None = None
+    stopped: str | None = None
     table_id: str | None = None
     is_cured: bool = False
     is_gone: bool = False
@@ -60,6 +61,7 @@ def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:
             snapshot=report.snapshot or before.snapshot,
             begun=report.begun or before.begun,
             ended=report.ended or before.ended,
+            stopped=report.stopped or before.stopped,
             table_id=report.table_id or before.table_id,
             is_cured=report.is_cured or before.is_cured,
             is_gone=report.is_gone or (before.is_gone and not is_back),

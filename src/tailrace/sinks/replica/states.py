@@ -125,7 +125,11 @@ class TableState:
         if event is Event.DROPPED:
             # What becomes of its replica does not matter any more.
             return replace(changed, request=None, again=(), tries=0, seen=None, lasting="")
-        return replace(changed, request=None) if event is Event.STOPPED else changed
+        if event is Event.STOPPED:
+            # The next reading begins after all that has happened.
+            more = tuple(each for each in self.again if each not in changed.why) if changed.why else ()
+            return replace(changed, request=None, again=(), why=(*changed.why, *more)[-_MOST_REASONS:])
+        return changed
 
 
 def first(event: Event, now: float, *, why: str | None = None, request: str | None = None) -> TableState:
