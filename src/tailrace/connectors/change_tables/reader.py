@@ -169,7 +169,15 @@ class RangeReader:
             self._lose(table.instance)
             return
         if found < rows and not self._skipped(table):
+            if not self._is_there(connection, table.instance):
+                self._lose(table.instance)
+                return
             raise gap.cleaned_meanwhile(table.instance, self._start, found, rows)
+
+    def _is_there(self, connection: Connection, instance: Instance) -> bool:
+        """Whether the change table is still the one that was listed: another one may have its name."""
+        listed = self._dialect.catalog(connection, self._config).instances(instance.table.database)
+        return any(each.number == instance.number for each in listed)
 
     def _blocks(self, stack: ExitStack, connection: Connection, table: ChangeTable, rows: int) -> Iterator[ChangeRows]:
         """Rows in blocks; what one answer holds is read at once, more over a connection of its own."""
