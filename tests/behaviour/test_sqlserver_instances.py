@@ -10,6 +10,7 @@ import pytest
 
 from tailrace.connectors import registry
 from tailrace.connectors.change_tables import connector, ranges, reader
+from tailrace.errors import OffsetError
 from tests.behaviour.stepping import Stepped, stepping
 from tests.conformance.sqlserver import ENABLE, SqlServerSource
 

@@ -126,15 +126,33 @@ class ColumnTable(SourceTable):
         """How a column is represented in a replica's column of this type, None where the replica has none."""
         raise NotImplementedError
 
+    def is_lost(self, name: str, text: str, arrow: pa.DataType | None) -> bool:
+        """Whether the replica has null in place of a value, as it was asked to."""
+        return False
+
     def _expected(self, rows: Sequence[Sequence[str | None]], table: pa.Table, names: Iterable[str]) -> list[Row]:
         columns = [self._represented(name, table) for name in self.columns]
         absent = [(name, None) for name in names if name not in self.columns]
         kept = [place for place, name in enumerate(self.columns) if name in {*names}]
         labels = [*self.columns]
         return [
-            tuple(sorted([*((labels[place], _text(columns[place], row[place])) for place in kept), *absent]))
+            tuple(
+                sorted(
+                    [
+                        *(
+                            (labels[place], self._text(columns[place], labels[place], row[place], table))
+                            for place in kept
+                        ),
+                        *absent,
+                    ]
+                )
+            )
             for row in rows
         ]
+
+    def _text(self, column: Representation, name: str, text: str | None, table: pa.Table) -> str | None:
+        arrow = table.schema.field(name).type if name in table.column_names else None
+        return None if text is None or self.is_lost(name, text, arrow) else column.expected(text)
 
     def _found(self, table: pa.Table, names: Iterable[str]) -> list[Row]:
         absent = [(name, None) for name in names if name not in table.column_names]
@@ -150,10 +168,6 @@ class ColumnTable(SourceTable):
 
     def _represented(self, name: str, table: pa.Table) -> Representation:
         return self.represent(name, table.schema.field(name).type if name in table.column_names else None)
-
-
-def _text(column: Representation, text: str | None) -> str | None:
-    return None if text is None else column.expected(text)
 
 
 def _shown(row: Row, names: set[str], others: Sequence[Row]) -> str:

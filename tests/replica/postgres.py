@@ -57,20 +57,32 @@ class Captured(Lists):
         )
 
 
+_NO_DECIMALS = ("NaN", "Infinity")
+
+
 @dataclass
 class PostgresTable(ColumnTable):
     """A table whose columns are PostgresType."""
 
     modes: Modes = DEFAULTS
+    nulls: bool = False
 
     def represent(self, name: str, arrow: pa.DataType | None) -> Representation:
         """See ColumnTable.represent."""
         found: PostgresType = self.columns[name]
         return represent(found, arrow, self.modes)
 
+    def is_lost(self, name: str, text: str, arrow: pa.DataType | None) -> bool:
+        """With `out_of_range: null` what a decimal column cannot hold."""
+        return self.nulls and arrow is not None and pa.types.is_decimal(arrow) and text.lstrip("-") in _NO_DECIMALS
+
 
 def tables(
-    connection: psycopg.Connection[Any], captured: Captured, ignored: frozenset[str] = frozenset()
+    connection: psycopg.Connection[Any],
+    captured: Captured,
+    ignored: frozenset[str] = frozenset(),
+    *,
+    nulls: bool = False,
 ) -> Iterator[SourceTable]:
     """The captured tables of a database, as of one moment each."""
     for statement in _SETTINGS:
@@ -98,6 +110,7 @@ def tables(
             generated=frozenset(generated),
             ignored=ignored,
             modes=captured.modes,
+            nulls=nulls,
         )
 
 

@@ -23,7 +23,8 @@ def tables_of(server: GoldenServer, properties: Mapping[str, str], sink: Mapping
         raise ValueError("the comparison knows the source's names alone")
     if isinstance(server, GoldenPostgres):
         with server.server.connect(DATABASE) as connection:
-            return list(postgres.tables(connection, postgres.Captured(properties), ignored))
+            nulls = sink.get("out_of_range") == "null"
+            return list(postgres.tables(connection, postgres.Captured(properties), ignored, nulls=nulls))
     if isinstance(server, GoldenMongo):
         as_text = ".*" if sink.get("out_of_range") == "text" else properties.get("column.out.of.range.text", "")
         return list(mongodb.collections(server.client, mongodb.Captured(properties), ignored, as_text))
