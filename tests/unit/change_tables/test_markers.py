@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tailrace.connectors.change_tables.moment import Moment
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.change_tables.rows import Moment, Split
-from tailrace.connectors.change_tables.splits import SplitPlanner
 from tailrace.connectors.snapshots import Place
+from tailrace.connectors.sql_tables.rows import Split
+from tailrace.connectors.sql_tables.splits import SplitPlanner
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.model.table import TableId

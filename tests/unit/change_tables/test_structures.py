@@ -16,9 +16,10 @@ from tailrace.connectors.change_tables.gap import is_retyped, known_up_to
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.reader import RangeReader
 from tailrace.connectors.change_tables.schema_changes import Switch, initial_batches
-from tailrace.connectors.change_tables.splits import SplitPlanner
-from tailrace.connectors.change_tables.tables import Described, Instance
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.db2.snapshot import DIALECT as DB2
+from tailrace.connectors.sql_tables.splits import SplitPlanner
+from tailrace.connectors.sql_tables.tables import Described
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.model.table import TableId

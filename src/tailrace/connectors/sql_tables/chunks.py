@@ -8,52 +8,31 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
-from tailrace.connectors.change_tables.dialect import Dialect
-from tailrace.connectors.change_tables.images import block, expression, images, selected
-from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, literal, order, printed
-from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.change_tables.source_rows import source_rows
-from tailrace.connectors.change_tables.tables import Connection, Described, LastChange
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.ports import Position
 from tailrace.connectors.refusals import refusals
 from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Page
-from tailrace.connectors.snapshots import Flags, PagingKey, Unread
+from tailrace.connectors.snapshots import PagingKey, Unread
+from tailrace.connectors.sql_tables.dialect import SqlDialect
+from tailrace.connectors.sql_tables.images import block, expression, images, selected
+from tailrace.connectors.sql_tables.keys import KeyColumn, after, key_columns, literal, order, printed
+from tailrace.connectors.sql_tables.tables import Connection, Described
 from tailrace.errors import SourceError
-from tailrace.model.arrow import flags
-from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.table import TableId, TableSchema
 
 # Keys of one statement.
 _PIECE = 500
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedUntil:
-    """Implements Fence: what was captured before a chunk was read was committed before, so the chunk's rows have it."""
-
-    position: Reading
-
-    @staticmethod
-    def parse(text: str) -> CapturedUntil:
-        """From its text."""
-        return CapturedUntil(Reading.from_text(text))
-
-    def supersedes(self, batch: ChangeBatch) -> Flags:
-        """See Fence."""
-        until = self.position.lsn(batch.table.id.database)
-        return flags(pc.greater(batch.rows.column(COMMIT), until))
-
-
 @dataclass(frozen=True)
 class Session(ChunkSession):
     """Implements ChunkSession."""
 
-    dialect: Dialect
+    dialect: SqlDialect
     connection: Connection
     config: Config
     signals: SignalSource
@@ -75,7 +54,7 @@ class Session(ChunkSession):
         if number is None:
             raise Unread("there is no such table", "UNKNOWN_SCHEMA")
         whole = catalog.described(table, number)
-        captured = catalog.capture(catalog.now(table, catalog.newest(), number))
+        captured = catalog.capture(catalog.descriptions()(table, number))
         if captured is None:
             raise Unread("none of its columns is captured", "UNKNOWN_SCHEMA")
         catalog.guard(captured, number)
@@ -92,7 +71,7 @@ class Session(ChunkSession):
 class PagedTable(ChunkTable):
     """Implements ChunkTable."""
 
-    dialect: Dialect
+    dialect: SqlDialect
     connection: Connection
     config: Config
     captured: CapturedTable
@@ -117,7 +96,7 @@ class PagedTable(ChunkTable):
         """See ChunkTable.fence."""
         return self.dialect.log_end(self.connection, self.config).to_text()
 
-    def end(self) -> Reading:
+    def end(self) -> Position:
         """See ChunkTable.end."""
         return self.dialect.log_end(self.connection, self.config)
 
@@ -187,12 +166,9 @@ class PagedTable(ChunkTable):
         columns = block(rows) if rows else [pa.nulls(0)] * len(self.schema.columns)
         return images(self.captured, columns, len(rows))
 
-    def source(self, count: int, end: Reading) -> pa.StructArray:
-        """See ChunkTable.source: the last change that was captured."""
-        database = self.schema.id.database
-        instances = self.dialect.catalog(self.connection, self.config).instances(database)
-        last = self.dialect.last_change(self.connection, instances, end.lsn(database))
-        return source_rows(self.dialect, last or LastChange(end.lsn(database)), count)
+    def source(self, count: int, end: Position) -> pa.StructArray:
+        """See ChunkTable.source."""
+        return self.dialect.source_at(self.connection, self.config, self.schema.id, end, count)
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,17 @@ from itertools import pairwise
 
 from tailrace.config import Config
 from tailrace.config.overrides import origin_of, overrides
-from tailrace.connectors.change_tables.databases import by_database, in_order
-from tailrace.connectors.change_tables.dialect import Dialect
-from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, order, printed
-from tailrace.connectors.change_tables.rows import Moment, Split
-from tailrace.connectors.change_tables.tables import Connection, Described
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.notifications import Notice, is_wanted
 from tailrace.connectors.refusals import refusals
 from tailrace.connectors.snapshot_notices import WITHOUT_ROWS
-from tailrace.connectors.snapshots import Place, what_is_left
+from tailrace.connectors.snapshots import PagingKey, Place, what_is_left
 from tailrace.connectors.split_sizes import is_chunked, order_by_rows, pieces
+from tailrace.connectors.sql_tables.databases import by_database, in_order
+from tailrace.connectors.sql_tables.dialect import SqlDialect
+from tailrace.connectors.sql_tables.keys import KeyColumn, after, key_columns, order, printed
+from tailrace.connectors.sql_tables.rows import Moment, Split
+from tailrace.connectors.sql_tables.tables import Connection, Described
 from tailrace.connectors.table_split import with_notices
 from tailrace.connectors.user_select import UserSelect
 from tailrace.model.table import TableId
@@ -29,11 +29,11 @@ _STORE_ONLY = "schema.history.internal.store.only.captured"
 class SplitPlanner:
     """Plans the splits of a snapshot over one connection."""
 
-    def __init__(self, dialect: Dialect, connection: Connection, config: Config) -> None:
+    def __init__(self, dialect: SqlDialect, connection: Connection, config: Config) -> None:
         self.dialect, self.connection, self.config = dialect, connection, config
         self.catalog = dialect.catalog(connection, config)
         self._numbers = self.catalog.tables()
-        self._instances = self.catalog.newest()
+        self._describe = self.catalog.descriptions()
 
     def sizes(self) -> list[tuple[TableId, int]]:
         """The tables that a first snapshot reads, with their sizes in bytes."""
@@ -105,7 +105,7 @@ class SplitPlanner:
         return not self.config.flag(f"{_STORE_ONLY}.databases.ddl") or lists.is_in_place(table)
 
     def _described(self, table: TableId) -> Described:
-        return self.catalog.now(table, self._instances, self._numbers[table])
+        return self._describe(table, self._numbers[table])
 
     def _tables(self, wanted: Mapping[str, str | None] | None, place: Place | None) -> list[TableId]:
         tables = what_is_left(self.catalog.captured, self.to_read, wanted, place)
@@ -169,8 +169,8 @@ class SplitPlanner:
         return found
 
     def _bounds(
-        self, table: TableId, key: Sequence[KeyColumn], count: int, rows: int, low: tuple[str | None, ...] | None
-    ) -> list[tuple[str | None, ...] | None]:
+        self, table: TableId, key: Sequence[KeyColumn], count: int, rows: int, low: PagingKey | None
+    ) -> list[PagingKey | None]:
         """Where each of so many ranges begins: behind a key; None is the very beginning."""
         step = _step(rows, count)
         if not key or not step:
