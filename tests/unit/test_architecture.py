@@ -230,6 +230,19 @@ def test_a_log_of_change_tables_reads_no_other_tables() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_a_connector_leaves_the_planning_of_splits_to_the_snapshot() -> None:
+    """Order, resume points, markers and notices of splits are the same for every database."""
+    wrong = [
+        f"{where(module)}:{node.lineno} makes the marker {node.value}: implement Cuts (connectors/snapshot_ports.py), "
+        f"and leave what is planned to snapshot/splits.py"
+        for module in MODULES
+        if where(module).startswith("connectors/")
+        for node in nodes(module)
+        if isinstance(node, ast.Constant) and node.value in ("first_in_data_collection", "last_in_data_collection")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_relative_imports_are_not_used() -> None:
     wrong = [
         f"{where(module)}:{node.lineno}: write the full name, so that the import order can be read"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -70,25 +69,6 @@ class Place:
     def restarted(self) -> Place:
         """The same with the first table read from its beginning."""
         return Place(self.left)
-
-
-def what_is_left(
-    captured: Callable[[], Iterable[TableId]],
-    first: Callable[[], Sequence[TableId]],
-    wanted: Mapping[str, str | None] | None,
-    place: Place | None,
-) -> list[TableId]:
-    """The tables that a reading is to read, in order: those `wanted`, all of a `first` snapshot, or those `place` has.
-
-    What is left at a place and not captured any more is left out.
-    """
-    if wanted is not None:
-        return [table for table in captured() if str(table) in wanted]
-    tables = list(first())
-    if place is None:
-        return tables
-    by_name = {str(table): table for table in tables}
-    return [by_name[name] for name in place.left if name in by_name]
 
 
 def _list(key: PagingKey | None) -> list[str | None] | None:

@@ -27,11 +27,11 @@ from tailrace.connectors.change_tables.snapshots import ChangeTableSnapshots
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.change_tables.takeover import reading_of
 from tailrace.connectors.log_ports import Watched
+from tailrace.connectors.notifications import WITHOUT_ROWS
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS, Gap, SharedLogConnector
-from tailrace.connectors.snapshot_notices import WITHOUT_ROWS
+from tailrace.connectors.sql_tables.captured import CapturedTables
 from tailrace.connectors.sql_tables.rows import Split, read
-from tailrace.connectors.sql_tables.splits import SplitPlanner
 from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.model.table import TableId, TableSchema
 
@@ -294,7 +294,7 @@ class ChangeTableConnector(SharedLogConnector):
                 and begin.lsn(each.table.database) <= each.stop < to.lsn(each.table.database)
             )
             structures = (
-                SplitPlanner(self.dialect, connection, self.config).structures() if start.log.get(UNTOLD) else ()
+                CapturedTables(self.dialect, connection, self.config).structures() if start.log.get(UNTOLD) else ()
             )
             tells = self.config.flag("include.schema.changes")
             switches = self._switches(connection, inside, start.log) if tells else []

@@ -54,21 +54,17 @@ class Moment(Protocol):
 class Split(TableSplit):
     """Implements SnapshotSplit: rows of a table above `low` and up to `high` of its key, texts as `keys.py` has them.
 
-    `rows` are those of each range of the table but the last, if they are known.
-    `first` and `last` are the markers of its first and last row. `select` is read instead of the table. `structures`
-    are sent first: the tables there are when a pipeline begins, or those of a blocking snapshot.
+    `select` is read instead of the table. `structures` are sent first: the tables there are when a pipeline begins, or
+    those of a blocking snapshot.
     """
 
     moment: Moment
     key: tuple[KeyColumn, ...] = ()
     low: PagingKey | None = None
     high: PagingKey | None = None
-    first: str | None = None
-    last: str | None = None
     select: str | None = None
     is_whole: bool = True
     structures: tuple[Described, ...] = ()
-    rows: int = 0
 
     @property
     def read(self) -> SnapshotRead:
@@ -142,26 +138,20 @@ class _Rows:
     read: SnapshotRead
 
     def batches(self, connection: Connection) -> Iterator[ChangeBatch]:
-        """The rows, with markers on the first and the last; one batch without rows for a table that has none."""
-        split = self.split
-        held: ChangeBatch | None = None
+        """The rows; one batch without rows for a table that has none."""
+        has_rows = False
+        for batch in self.split.marked(self._batches(connection)):
+            has_rows = True
+            yield batch
+        if not has_rows and self.split.is_whole:
+            yield self._batch(pa.nulls(0, self.captured.schema.row_type), 0)
+
+    def _batches(self, connection: Connection) -> Iterator[ChangeBatch]:
         order = 0
         for block in connection.blocks(self._statement(), self.config.number("snapshot.fetch.size") or _FETCHED):
             rows = len(block[0])
-            batch = self._batch(images(self.captured, block, rows), order)
-            if held is None:
-                batch = batch.with_snapshot_marker(0, split.first)
-            else:
-                yield held
-            held = batch
+            yield self._batch(images(self.captured, block, rows), order)
             order += self.dialect.order_step * rows
-        if held is None:
-            if split.is_whole:
-                yield self._batch(pa.nulls(0, self.captured.schema.row_type), 0)
-            return
-        # The very first row keeps its marker even as the last of its table, not as the last of all.
-        keeps_first = order == self.dialect.order_step and split.first == "first" and split.last != "last"
-        yield held if keeps_first else held.with_snapshot_marker(len(held) - 1, split.last)
 
     def _statement(self) -> str:
         split, dialect = self.split, self.dialect

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,11 +12,12 @@ from tailrace.connectors.signal import Mark, Signal
 from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import OnDemandSnapshots
 from tailrace.connectors.snapshots import Place
+from tailrace.connectors.sql_tables.captured import CapturedTables
 from tailrace.connectors.sql_tables.chunks import Session
 from tailrace.connectors.sql_tables.dialect import SqlDialect
 from tailrace.connectors.sql_tables.rows import Moment, Split
 from tailrace.connectors.sql_tables.signal_table import SqlSignals
-from tailrace.connectors.sql_tables.splits import SplitPlanner
+from tailrace.connectors.sql_tables.splits import SqlCuts
 from tailrace.connectors.sql_tables.tables import Connection, Server
 from tailrace.model.table import TableId
 
@@ -54,7 +55,7 @@ class SqlSnapshots(OnDemandSnapshots):
 
     def sizes(self, config: Config) -> list[tuple[str, int]]:
         """See Snapshots.sizes."""
-        found = self.server.ask(lambda connection: SplitPlanner(self.dialect, connection, config).sizes())
+        found = self.server.ask(lambda connection: CapturedTables(self.dialect, connection, config).sizes())
         return [(str(table), size) for table, size in found]
 
     def moment(self, connection: Any, config: Config) -> Moment:
@@ -65,22 +66,23 @@ class SqlSnapshots(OnDemandSnapshots):
         """See Snapshots.open."""
         return Handle(self.server.ask(lambda connection: self.moment(connection, config)), tells_structures=once)
 
-    def plan(
+    def cut(
         self,
         config: Config,
         handle: Handle,
-        wanted: Mapping[str, str | None] | None = None,
-        place: Place | None = None,
+        wanted: Mapping[str, str | None] | None,
+        place: Place | None,
+        plan: Callable[[SqlCuts], list[Split]],
     ) -> Sequence[Split]:
-        """See Snapshots.plan."""
+        """See Snapshots.cut."""
 
         def planned(connection: Connection) -> list[Split]:
             has_select = wanted is not None and any(select is not None for select in wanted.values())
             with self.dialect.undone(connection) if has_select else nullcontext():
-                planner = SplitPlanner(self.dialect, connection, config)
-                splits = planner.plan(handle.moment, wanted, place)
+                cuts = SqlCuts(self.dialect, connection, config, handle.moment, wanted)
+                splits = plan(cuts)
             if handle.tells_structures and splits and (place is None or place.is_whole):
-                splits[0] = replace(splits[0], structures=planner.structures(wanted))
+                splits[0] = replace(splits[0], structures=cuts.structures(wanted))
             return splits
 
         return self.server.ask(planned)

@@ -1,120 +1,56 @@
-"""Plans the splits of a snapshot: tables, key ranges and markers."""
+"""Cuts tables into splits by ranges of their keys."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from tailrace.config import Config
 from tailrace.config.overrides import origin_of, overrides
 from tailrace.connectors.columns import CapturedTable
-from tailrace.connectors.notifications import Notice, is_wanted
 from tailrace.connectors.refusals import refusals
-from tailrace.connectors.snapshot_notices import WITHOUT_ROWS
-from tailrace.connectors.snapshots import PagingKey, Place, what_is_left
-from tailrace.connectors.split_sizes import is_chunked, order_by_rows, pieces
-from tailrace.connectors.sql_tables.databases import by_database, in_order
+from tailrace.connectors.snapshot_ports import Cuts
+from tailrace.connectors.snapshots import PagingKey, Place
+from tailrace.connectors.split_sizes import is_chunked, pieces
+from tailrace.connectors.sql_tables.captured import CapturedTables
 from tailrace.connectors.sql_tables.dialect import SqlDialect
 from tailrace.connectors.sql_tables.keys import KeyColumn, after, key_columns, order, printed
 from tailrace.connectors.sql_tables.rows import Moment, Split
 from tailrace.connectors.sql_tables.tables import Connection, Described
-from tailrace.connectors.table_split import with_notices
 from tailrace.connectors.user_select import UserSelect
 from tailrace.model.table import TableId
 
-_STORE_ONLY = "schema.history.internal.store.only.captured"
 
+class SqlCuts(CapturedTables, Cuts):
+    """Implements Cuts. Each database has a snapshot of its own, with a first and a last row.
 
-class SplitPlanner:
-    """Plans the splits of a snapshot over one connection."""
+    `moment` is what the rows of the splits share, `wanted` has the tables that a signal asks for, and their SELECTs.
+    """
 
-    def __init__(self, dialect: SqlDialect, connection: Connection, config: Config) -> None:
-        self.dialect, self.connection, self.config = dialect, connection, config
-        self.catalog = dialect.catalog(connection, config)
-        self._numbers = self.catalog.tables()
-        self._describe = self.catalog.descriptions()
+    def __init__(
+        self,
+        dialect: SqlDialect,
+        connection: Connection,
+        config: Config,
+        moment: Moment,
+        wanted: Mapping[str, str | None] | None,
+    ) -> None:
+        super().__init__(dialect, connection, config)
+        self.is_chunked = is_chunked(config)
+        self._moment, self._wanted = moment, wanted
+        self._selects = overrides(config) if wanted is None else wanted
 
-    def sizes(self) -> list[tuple[TableId, int]]:
-        """The tables that a first snapshot reads, with their sizes in bytes."""
-        return [(table, self._size_of(table)[0]) for table in self.to_read()]
+    def splits(self, table: TableId, resumed: Place | None) -> list[Split]:
+        """See Cuts.splits: a table without rows has one split."""
+        # A SELECT of the configuration may be given for schema.table, too.
+        select = self._selects.get(str(table), self._selects.get(table.filtered))
+        return self._of_table(table, resumed) if select is None else [self._chosen(table, select)]
 
-    def to_read(self) -> list[TableId]:
-        """The tables that a first snapshot reads, in order."""
-        tables = self.catalog.read_first()
-        by = order_by_rows(self.config)
-        if by != "disabled":
-            rows = {table: self._size_of(table)[1] for table in tables}
-            tables.sort(key=lambda table: rows[table], reverse=by == "descending")
-        return by_database(tables, self._databases())
-
-    def _databases(self) -> list[str]:
-        """The databases in the order in which they are read."""
-        return in_order(self.config, self.catalog.databases())
-
-    def _size_of(self, table: TableId) -> tuple[int, int]:
-        return self.dialect.size_of(self.connection, table, self._numbers[table])
-
-    def plan(self, moment: Moment, wanted: Mapping[str, str | None] | None, place: Place | None) -> list[Split]:
-        """The splits of all tables, of those `wanted`, or of what is left at `place`."""
-        given = overrides(self.config) if wanted is None else wanted
-        splits: list[Split] = []
-        tables = self._tables(wanted, place)
-        # Each database has a snapshot of its own, with a first and a last row.
-        begun = set() if place is None or place.is_whole else {table.database for table in tables[:1]}
-        for table in tables:
-            resumed = None if place is None else place.of(table)
-            # A SELECT of the configuration may be given for schema.table, too.
-            select = given.get(str(table), given.get(table.filtered))
-            if select is None:
-                found = self._of_table(moment, table, resumed)
-            else:
-                found = [self._chosen(moment, table, select, of_signal=wanted is not None)]
-            if resumed is None and found:
-                is_first = table.database not in begun
-                begun.add(table.database)
-                found[0] = replace(found[0], first="first" if is_first else "first_in_data_collection")
-            splits += found
-        splits = self._with_last(splits)
-        if not is_wanted(self.config):
-            return splits
-        is_whole = wanted is None and (place is None or place.is_whole)
-        databases = self._databases() if is_whole else list(dict.fromkeys(table.database for table in tables))
-        return self._with_notices(splits, tables, databases, self._listed_tables(tables, wanted))
-
-    def structures(self, wanted: Mapping[str, str | None] | None = None) -> tuple[Described, ...]:
-        """The structures of the tables that the reference engine keeps, or of those `wanted`."""
-        if not self.config.flag("include.schema.changes"):
-            return ()
-        if wanted is not None:
-            return tuple(self._described(table) for table in self._tables(wanted, None))
-        tables = [each for each in self._numbers if self._is_sent(each)]
-        order = sorted(tables, key=str) if self.dialect.structures_by_name else self.catalog.filter.order(tables)
-        return tuple(self._described(table) for table in by_database(order, self._databases()))
-
-    def _is_sent(self, table: TableId) -> bool:
-        """Whether a first snapshot sends a table's structure, captured or not.
-
-        That is what RelationalTableFilters.eligibleForSchemaDataCollectionFilter lets in.
-        """
-        lists = self.catalog.filter
-        if self.dialect.sends_captured_only and self.config.flag("compat.faults"):
-            return lists.lists(table)
-        if self.dialect.sends_captured_only or self.config.flag(f"{_STORE_ONLY}.tables.ddl"):
-            return lists.captures(table)
-        return not self.config.flag(f"{_STORE_ONLY}.databases.ddl") or lists.is_in_place(table)
-
-    def _described(self, table: TableId) -> Described:
-        return self._describe(table, self._numbers[table])
-
-    def _tables(self, wanted: Mapping[str, str | None] | None, place: Place | None) -> list[TableId]:
-        tables = what_is_left(self.catalog.captured, self.to_read, wanted, place)
-        return tables if wanted is None else by_database(tables, self._databases())
-
-    def _chosen(self, moment: Moment, table: TableId, select: str, *, of_signal: bool) -> Split:
+    def _chosen(self, table: TableId, select: str) -> Split:
         """The rows of a SELECT of the user's, with the columns of the table."""
+        of_signal = self._wanted is not None
         origin = origin_of(str(table), of_signal=of_signal)
-        described = self._described(table)
+        described = self.described(table)
         with refusals(self.dialect.failures, table, origin):
             if of_signal:
                 select = self.dialect.grammar.query(select)
@@ -122,15 +58,15 @@ class SplitPlanner:
                 self.dialect.parse(self.connection, select)
             select, captured = self._listed(select, described), self.catalog.capture(described)
             if captured is not None:
-                self.catalog.guard(captured, self._numbers[table])
+                self.catalog.guard(captured, self.numbers[table])
                 select = self._as_table(captured, select, origin)
-        return Split(moment, table, select=select, last="last_in_data_collection")
+        return Split(self._moment, table, select=select)
 
     def _as_table(self, captured: CapturedTable, select: str, origin: str) -> str:
         dialect, table, connection = self.dialect, captured.schema.id, self.connection
         source = f"{dialect.derived(select)} AS chosen"
         found = connection.names(f"SELECT * FROM {source} WHERE 1 = 0")
-        whole = self.catalog.described(table, self._numbers[table])
+        whole = self.catalog.described(table, self.numbers[table])
         types = {column.name: column.type.declared for column in whole.columns}
         columns = UserSelect(table, found, list(types), {column.name for column in captured.schema.columns}, origin)
         return columns.as_table(
@@ -141,18 +77,18 @@ class SplitPlanner:
             lambda: bool(connection.rows(dialect.limited(f"SELECT 1 FROM {source}", 1))),
         )
 
-    def _of_table(self, moment: Moment, table: TableId, resumed: Place | None) -> list[Split]:
-        described = self._described(table)
+    def _of_table(self, table: TableId, resumed: Place | None) -> list[Split]:
+        described = self.described(table)
         captured = self.catalog.capture(described)
         if captured is not None:
-            self.catalog.guard(captured, self._numbers[table])
-        size, rows = self._size_of(table)
+            self.catalog.guard(captured, self.numbers[table])
+        size, rows = self.size_of(table)
         key = key_columns(described, described.key)
-        low = None if resumed is None or resumed.last is None else tuple(resumed.last)
+        low = None if resumed is None else resumed.last
         bounds = self._bounds(table, key, pieces(self.config, str(table), size), rows, low)
-        found = [
+        return [
             Split(
-                moment,
+                self._moment,
                 table,
                 key=key,
                 low=first,
@@ -163,10 +99,6 @@ class SplitPlanner:
             )
             for first, last in pairwise([*bounds, None])
         ]
-        began = None if resumed is None else resumed.began
-        found = [replace(each, began=began) for each in found]
-        found[-1] = replace(found[-1], last="last_in_data_collection")
-        return found
 
     def _bounds(
         self, table: TableId, key: Sequence[KeyColumn], count: int, rows: int, low: PagingKey | None
@@ -187,18 +119,8 @@ class SplitPlanner:
         found = self.connection.rows(statement)
         return [low, *(self.dialect.texts(row) for row in found[: count - 1])]
 
-    def _with_last(self, splits: list[Split]) -> list[Split]:
-        """The splits, the last of each database that has a row with the marker of the last row."""
-        ended = set()
-        for number in range(len(splits) - 1, -1, -1):
-            split = splits[number]
-            database = split.table.database
-            if database not in ended and self._has_rows(split):
-                splits[number] = replace(split, last="last")
-                ended.add(database)
-        return splits
-
-    def _has_rows(self, split: Split) -> bool:
+    def has_rows(self, split: Split) -> bool:
+        """See Cuts.has_rows."""
         condition = f" WHERE {after(self.dialect, split.key, split.low)}" if split.low else ""
         table = self.dialect.table(split.table)
         if split.select is not None:
@@ -206,38 +128,9 @@ class SplitPlanner:
         statement = f"SELECT 1 FROM {table}{condition}"
         return bool(self.connection.rows(self.dialect.limited(statement, 1)))
 
-    def _listed_tables(self, tables: list[TableId], wanted: Mapping[str, str | None] | None) -> list[TableId]:
-        """The tables that notices list."""
-        if wanted is not None:
-            return tables
-        return [each for each in self.catalog.captured() if self.catalog.filter.lists(each)]
-
-    def _with_notices(
-        self, splits: list[Split], tables: list[TableId], databases: list[str], listed: list[TableId]
-    ) -> list[Split]:
-        """The splits with the notices around them: those of a snapshot of each database, also of one without tables."""
-        names = [str(split.table) for split in splits]
-        several = {each for each in names if names.count(each) > 1}
-        counts = {str(table): self._count(table) for table in tables if str(table) in several}
-        chunked = is_chunked(self.config)
-        found: list[Split] = []
-        waiting: tuple[Notice, ...] = ()
-        for database in databases:
-            mine = [split for split in splits if split.table.database == database]
-            order, own = ([each for each in all_ if each.database == database] for all_ in (tables, listed))
-            steps = {str(split.table): split.rows for split in mine}
-            noticed = with_notices(mine, order, own, counts, chunked=chunked, steps=steps)
-            if not noticed:
-                waiting += WITHOUT_ROWS
-                continue
-            found += [noticed[0].announced(waiting), *noticed[1:]]
-            waiting = ()
-        if found:
-            found[-1] = replace(found[-1], after=(*found[-1].after, *waiting))
-        return found
-
-    def _count(self, table: TableId) -> int:
-        return int(self.connection.value(f"SELECT {self.dialect.count} FROM {self.dialect.table(table)}"))
+    def count(self, split: Split) -> int:
+        """See Cuts.count."""
+        return int(self.connection.value(f"SELECT {self.dialect.count} FROM {self.dialect.table(split.table)}"))
 
     def _listed(self, select: str, described: Described) -> str:
         """A user-supplied SELECT; a `*` in its list is replaced by the columns."""
