@@ -56,7 +56,7 @@ class TableSplit:
         return SnapshotRead(self.read_id, self.snapshot, position)
 
     def marked(self, batches: Iterable[ChangeBatch]) -> Iterator[ChangeBatch]:
-        """The batches of its rows with the markers on the first and the last of them; each comes after the next one."""
+        """The batches of its rows, with the markers on the first and the last row; each waits for the next one."""
         held: ChangeBatch | None = None
         rows = 0
         for batch in batches:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,12 +16,11 @@ from tailrace.connectors.ports import Position
 from tailrace.connectors.refusals import refusals
 from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Page
-from tailrace.connectors.snapshots import PagingKey, Unread
+from tailrace.connectors.snapshots import PagingKey, Unread, check_width
 from tailrace.connectors.sql_tables.dialect import SqlDialect
 from tailrace.connectors.sql_tables.images import block, expression, images, selected
 from tailrace.connectors.sql_tables.keys import KeyColumn, after, key_columns, literal, order, printed
 from tailrace.connectors.sql_tables.tables import Connection, Described
-from tailrace.errors import SourceError
 from tailrace.model.table import TableId, TableSchema
 
 # Keys of one statement.
@@ -37,14 +36,9 @@ class Session(ChunkSession):
     config: Config
     signals: SignalSource
 
-    @contextmanager
-    def window(self, table: TableId) -> Iterator[None]:
+    def window(self, table: TableId) -> AbstractContextManager[None]:
         """See ChunkSession.window: the marks are in the table's own database."""
-        opened = self.signals.open_window(self.connection, table.database)
-        try:
-            yield
-        finally:
-            self.signals.close_window(self.connection, opened)
+        return self.signals.window(self.connection, table.database)
 
     @contextmanager
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[PagedTable]:
@@ -103,12 +97,7 @@ class PagedTable(ChunkTable):
     def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
         """See ChunkTable.rows_of."""
         columns = self.key_of(self.schema.key)
-        if any(len(key) != len(columns) for key in keys):
-            raise SourceError(
-                f"the table's key has {len(columns)} columns, and a key of the signal has another number",
-                where=str(self.schema.id),
-                remedy="send each key as a list with one text for each column of the key",
-            )
+        check_width(keys, len(columns), str(self.schema.id))
         found, there = self.found(columns, keys)
         gone = [key for key in dict.fromkeys(keys) if key not in there]
         return found, self.of_keys(columns, gone)
