@@ -83,7 +83,8 @@ class _Plan:
         if splits and self.cuts.marks_tables:
             splits[-1] = replace(splits[-1], last="last_in_data_collection")
         if resumed is not None:
-            return [replace(split, began=resumed.began) for split in splits]
+            # A SELECT that was configured meanwhile is read from its beginning, under this snapshot.
+            return [split if split.resume_point is None else replace(split, began=resumed.began) for split in splits]
         if splits and self.cuts.marks_tables:
             splits[0] = replace(splits[0], first="first" if is_first else "first_in_data_collection")
         return splits

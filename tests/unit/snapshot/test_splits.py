@@ -22,13 +22,25 @@ NOTIFYING = resolve({**GIVEN, "notification.enabled.channels": "log"})
 Markers = list[tuple[str | None, str | None]]
 
 
+class Resumed(TableSplit):
+    """A part of a table behind a key."""
+
+    @property
+    def resume_point(self) -> Place:
+        return Place((), ("5",), self.snapshot)
+
+
 class Cut(Cuts):
-    """Cuts tables, given by name, into so many splits each; `by_database`: each database is a unit."""
+    """Cuts tables, given by name, into so many splits each; `by_database`: each database is a unit.
+
+    `chosen` are those that a SELECT stands for.
+    """
 
     def __init__(self, *, by_database: bool, empty: Sequence[str], splits_none: bool, **tables: int) -> None:
         self._tables = {TableId(*name.split("_"), DATABASE_SCHEMA_TABLE): size for name, size in tables.items()}
         self._by_database, self._empty, self._splits_none = by_database, empty, splits_none
         self.counted: list[str] = []
+        self.chosen: list[str] = []
 
     def tables(self) -> list[TableId]:
         return list(self._tables)
@@ -39,7 +51,8 @@ class Cut(Cuts):
     def splits(self, table: TableId, resumed: Place | None) -> list[TableSplit]:
         if str(table) in self._empty and self._splits_none:
             return []
-        return [TableSplit("moment", table, rows=10) for _ in range(self._tables[table])]
+        kind = TableSplit if resumed is None or str(table) in self.chosen else Resumed
+        return [kind("moment", table, rows=10) for _ in range(self._tables[table])]
 
     def has_rows(self, split: TableSplit) -> bool:
         return str(split.table) not in self._empty
@@ -95,6 +108,8 @@ def test_a_snapshot_that_resumes_in_a_unit_has_had_its_first_row() -> None:
     place = Place(("a.dbo.u", "b.dbo.t"), ("5",), "s")
     assert server.markers(place) == [(None, "last"), ("first", "last")]
     assert [split.began for split in server.plan(place)] == ["s", None]
+    server.cuts.chosen.append("a.dbo.u")
+    assert [split.began for split in server.plan(place)] == [None, None], "a SELECT is read from its beginning"
 
 
 def test_a_table_without_rows_takes_the_first_marker_with_it() -> None:
