@@ -25,6 +25,7 @@ from tailrace.connectors.mongodb.snapshot.rows import read
 from tailrace.connectors.mongodb.types.layout import Buffer, Values
 from tailrace.connectors.snapshots import SnapshotGone, Unread
 from tailrace.errors import SourceError
+from tailrace.snapshot.splits import planned
 from tests.behaviour.mongodb_replicas import Shop
 from tests.behaviour.mongodb_replicas import shop as shop
 from tests.conformance.mongodb import PASSWORD
@@ -57,7 +58,7 @@ def test_a_snapshot_does_not_read_another_collection_of_a_name(
 ) -> None:
     for name in ("renamed", "dropped", "replaced", "same"):
         shop[name].insert_one({"_id": name})
-    splits = connector.snapshots.plan(config, connector.snapshots.open_now(config))
+    splits = planned(connector.snapshots, config, connector.snapshots.open_now(config))
     of = {split.table.table: split for split in splits}
     shop.renamed.rename("other")
     shop.dropped.drop()

@@ -29,7 +29,7 @@ def test_tables_by_row_count(database: Database, order: str, expected: list[str]
         )
     with capturing(database, snapshot__tables__order__by__row__count=order) as capture:
         splits = capture.plan()
-    assert [split.table.schema.id.table for split in splits] == expected
+    assert [split.table.table for split in splits] == expected
 
 
 def test_tables_without_statistics_are_counted(database: Database) -> None:
@@ -37,7 +37,7 @@ def test_tables_without_statistics_are_counted(database: Database) -> None:
         database.execute(f"CREATE TABLE {name} (id int)", f"INSERT INTO {name} SELECT generate_series(1, {count})")
     with capturing(database, snapshot__tables__order__by__row__count="ascending") as capture:
         splits = capture.plan()
-    assert [split.table.schema.id.table for split in splits] == ["b", "c", "a"]
+    assert [split.table.table for split in splits] == ["b", "c", "a"]
 
 
 def test_one_table_is_cut_into_more_ranges_than_the_others(database: Database) -> None:
@@ -49,7 +49,7 @@ def test_one_table_is_cut_into_more_ranges_than_the_others(database: Database) -
     given = {"snapshot__max__threads": "8", "snapshot__max__threads__multiplier__public__b": "4"}
     with capturing(database, **given) as capture:
         splits = [split for _ in range(10) for split in capture.plan() if isinstance(split, SnapshotSplit)]
-    read = Counter(split.table.schema.id.table for split in splits)
+    read = Counter(split.table.table for split in splits)
     assert read["a"] in (8, 9)  # as many, or one for what is beyond the last border
     assert read["b"] in (32, 33)
 

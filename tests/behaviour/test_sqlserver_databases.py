@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.connectors.change_tables.databases import in_order
+from tailrace.connectors.sql_tables.databases import in_order
 from tests.behaviour.stepping import Stepped, stepping
 from tests.conformance.sqlserver import SqlServerSource
 from tests.servers.sqlserver.server import SqlServer

@@ -15,7 +15,7 @@ import pytest
 
 from tailrace.config import Config
 from tailrace.connectors import registry
-from tailrace.connectors.change_tables.images import images, selected
+from tailrace.connectors.sql_tables.images import images, selected
 from tailrace.connectors.sqlserver import arrow_client, client
 from tailrace.connectors.sqlserver.arrow_client import ArrowConnection
 from tailrace.connectors.sqlserver.catalog import Catalog

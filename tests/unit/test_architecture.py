@@ -52,6 +52,8 @@ CONNECTOR_MODULES = {
     *("package", "config", "connector", "position", "catalog", "types", "log", "snapshot", "admin"),
     "verify",
 }
+# What reads tables, whatever the log is: sql_tables/ has it for databases that are read by SQL.
+READS_OF_TABLES = {"ChunkSession", "ChunkTable", "Page", "SignalTable", "TableSplit"}
 VAGUE_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "managers", "misc"}
 MOST_LINES_OF_A_FILE = 400
 MOST_LINES_OF_A_FUNCTION = 50
@@ -200,6 +202,45 @@ def test_a_connector_is_found_where_the_rule_looks_for_it() -> None:
         entry_module = SOURCE.parent / f"pyspark_tailrace_{name}" / "__init__.py"
         imported = {target for _, target in imports(entry_module)}
         assert imported == {"tailrace.spark.source"}, f"{entry_module} may only name its connector: {imported}"
+
+
+def test_tables_are_read_without_their_log() -> None:
+    """How a database keeps its log is nothing that reading its tables by SQL depends on."""
+    wrong = [
+        f"{where(module)}:{line} imports {name}: ask SqlDialect or the snapshot's Moment for it, which change_tables/ "
+        f"implements, or move what both need to sql_tables/"
+        for module in MODULES
+        if where(module).startswith("connectors/sql_tables/")
+        for line, name in imports(module)
+        if name.startswith(tuple(f"tailrace.connectors.{room}" for room in ("change_tables", *DATABASES)))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_log_of_change_tables_reads_no_other_tables() -> None:
+    wrong = [
+        f"{where(module)}:{node.lineno} implements {name.name}: move it to sql_tables/, over SqlDialect"
+        for module in MODULES
+        if where(module).startswith("connectors/change_tables/")
+        for node in nodes(module)
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+        if name.name in READS_OF_TABLES
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_connector_leaves_the_planning_of_splits_to_the_snapshot() -> None:
+    """Order, resume points, markers and notices of splits are the same for every database."""
+    wrong = [
+        f"{where(module)}:{node.lineno} makes the marker {node.value}: implement Cuts (connectors/snapshot_ports.py), "
+        f"and leave what is planned to snapshot/splits.py"
+        for module in MODULES
+        if where(module).startswith("connectors/")
+        for node in nodes(module)
+        if isinstance(node, ast.Constant) and node.value in ("first_in_data_collection", "last_in_data_collection")
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_relative_imports_are_not_used() -> None:

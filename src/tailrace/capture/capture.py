@@ -23,6 +23,7 @@ from tailrace.connectors.snapshot_ports import SnapshotHandle
 from tailrace.errors import OffsetError, SourceAwayError
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableSchema
+from tailrace.snapshot.splits import planned
 
 
 class Capture:
@@ -131,7 +132,7 @@ class Capture:
         self._end_bounded()
         with snapshots.failures.translated("the snapshot cannot be planned"):
             self._bounded = snapshots.open_now(self.config)
-            return snapshots.plan(self.config, self._bounded)
+            return planned(snapshots, self.config, self._bounded)
 
     def read(self, split: Any) -> Iterator[Chunk]:
         """The changes of a split. Raises SourceError, DecodeError."""

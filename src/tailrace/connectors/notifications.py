@@ -65,6 +65,10 @@ class Notice:
         return Notice(self.aggregate, self.type, (*self.data, ("total_rows_scanned", str(rows))), self.id)
 
 
+WITHOUT_ROWS: tuple[Notice, ...] = (Notice(INITIAL, STARTED), Notice(INITIAL, COMPLETED))
+"""The notices of a snapshot that reads no table."""
+
+
 def is_wanted(config: Config) -> bool:
     """Whether anybody listens."""
     return bool(config.names("notification.enabled.channels"))

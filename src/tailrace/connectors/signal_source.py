@@ -9,7 +9,8 @@ import hashlib
 import logging
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Protocol
@@ -94,6 +95,15 @@ class SignalSource:
             remedy = "DELETE the rows of signals that were carried out; to do so regularly is safe"
             raise SourceError(what, where=_WHERE, remedy=remedy)
         return found
+
+    @contextmanager
+    def window(self, connection: Any, database: str) -> Iterator[None]:
+        """A window of a database's table around the block, if such rows are wanted."""
+        opened = self.open_window(connection, database)
+        try:
+            yield
+        finally:
+            self.close_window(connection, opened)
 
     def open_window(self, connection: Any, database: str) -> Window | None:
         """Write the row that opens a window of a database's table, if such rows are wanted."""

@@ -7,7 +7,7 @@ source whose log has the changes of all tables, and which has no signal table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
 
@@ -95,6 +95,59 @@ class SnapshotSplit(Protocol):
         """The split with more notices before its first row."""
 
 
+class Cuts(Protocol):
+    """Cuts tables into splits, over one connection to the database. snapshot/splits.py decides what is asked for.
+
+    Splits are of the class TableSplit, or of one that has its fields.
+    """
+
+    is_chunked: bool = False
+    """Whether notices call each split a chunk, also that of a table that is not cut."""
+    marks_tables: bool = True
+    """Whether the first row of the snapshot and those at the edges of each table have a marker, beside the last row."""
+    lists_tables: bool = True
+    """Whether notices list the tables of the whole snapshot."""
+
+    def tables(self) -> list[TableId]:
+        """The captured tables, in snapshot order."""
+
+    def to_read(self) -> list[TableId]:
+        """Those that a first snapshot reads, in the order in which it reads them."""
+
+    def in_order(self, tables: list[TableId]) -> list[TableId]:
+        """Tables that a signal asks for, in the order in which they are read."""
+        return tables
+
+    def prepare(self, tables: Sequence[TableId]) -> None:
+        """Called once with all tables that are read, before one of them is cut."""
+        return
+
+    def splits(self, table: TableId, resumed: Place | None) -> Sequence[Any] | None:
+        """The splits of a table in order, or of what it has behind the place; None for a table that is not read.
+
+        A table without rows has a split that tells so, or none and is given to `without_rows`.
+        """
+
+    def has_rows(self, split: Any) -> bool:
+        """Whether a split has rows."""
+
+    def count(self, split: Any) -> int | None:
+        """The rows of the whole table of a split, for notices; None where they do not have that number."""
+        return None
+
+    def without_rows(self, tables: Sequence[TableId], notices: tuple[Notice, ...]) -> Sequence[Any]:
+        """What tells that tables have no rows, and sends notices that no split of a table could take."""
+        return []
+
+    def unit(self, table: TableId) -> str:
+        """What of the snapshot the table belongs to: each unit has a first and a last row, and notices of its own."""
+        return ""
+
+    def units(self) -> Sequence[str]:
+        """All units, in the order in which they are read."""
+        return ("",)
+
+
 class Snapshots(Protocol):
     """Reads whole tables as of one snapshot."""
 
@@ -116,16 +169,19 @@ class Snapshots(Protocol):
     def open_now(self, config: Config) -> SnapshotHandle:
         """Open a snapshot of the current state for a bounded read, without preparing a log."""
 
-    def plan(
+    def cut(
         self,
         config: Config,
         handle: Any,
-        wanted: Mapping[str, str | None] | None = None,
-        place: Place | None = None,
+        wanted: Mapping[str, str | None] | None,
+        place: Place | None,
+        plan: Callable[[Any], list[Any]],
     ) -> Sequence[Any]:
-        """The SnapshotSplits of all captured tables, of those `wanted`, or of what is left at `place`.
+        """The SnapshotSplits that `plan` makes of Cuts under the snapshot.
 
-        Raises SnapshotGone if the handle can no longer be read under.
+        `plan` is called again, with other Cuts, if the connection is lost. The Cuts know what is read: `wanted` are the
+        tables that a signal asks for, each with its SELECT or condition if it has one, `place` is where a first
+        snapshot resumes. Raises SnapshotGone if the handle can no longer be read under.
         """
 
     def verified(self, config: Config, handle: Any, place: Place) -> Place:

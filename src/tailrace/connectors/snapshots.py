@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from tailrace.errors import SourceAwayError
+from tailrace.errors import SourceAwayError, SourceError
 from tailrace.model.change import ChangeBatch
 from tailrace.model.table import TableId
 
@@ -48,7 +48,7 @@ class Place:
 
     def to_json(self) -> dict[str, Any]:
         """For an offset."""
-        last = _list(self.last)
+        last = key_json(self.last)
         return {
             "left": list(self.left),
             "last": last,
@@ -61,7 +61,7 @@ class Place:
     def from_json(node: dict[str, Any]) -> Place:
         """The inverse of `to_json`."""
         began = None if node["began"] is None else str(node["began"])  # a number in version 1
-        return Place(tuple(node["left"]), _key(node["last"]), began, node["storage"], node["whole"])
+        return Place(tuple(node["left"]), key_of(node["last"]), began, node["storage"], node["whole"])
 
     def of(self, table: TableId) -> Place | None:
         """The place itself if it is inside this table, whose reading then goes on behind `last`."""
@@ -72,30 +72,23 @@ class Place:
         return Place(self.left)
 
 
-def what_is_left(
-    captured: Callable[[], Iterable[TableId]],
-    first: Callable[[], Sequence[TableId]],
-    wanted: Mapping[str, str | None] | None,
-    place: Place | None,
-) -> list[TableId]:
-    """The tables that a reading is to read, in order: those `wanted`, all of a `first` snapshot, or those `place` has.
-
-    What is left at a place and not captured any more is left out.
-    """
-    if wanted is not None:
-        return [table for table in captured() if str(table) in wanted]
-    tables = list(first())
-    if place is None:
-        return tables
-    by_name = {str(table): table for table in tables}
-    return [by_name[name] for name in place.left if name in by_name]
+def check_width(keys: Iterable[Sequence[str]], width: int, where: str) -> None:
+    """Raise SourceError if a key of a signal has not so many parts."""
+    if any(len(key) != width for key in keys):
+        raise SourceError(
+            f"the table's key has {width} columns, and a key of the signal has another number",
+            where=where,
+            remedy="send each key as a list with one text for each column of the key",
+        )
 
 
-def _list(key: PagingKey | None) -> list[str | None] | None:
+def key_json(key: PagingKey | None) -> list[str | None] | None:
+    """A key for an offset."""
     return None if key is None else list(key)
 
 
-def _key(node: list[str | None] | None) -> PagingKey | None:
+def key_of(node: list[str | None] | None) -> PagingKey | None:
+    """The inverse of `key_json`."""
     return None if node is None else tuple(node)
 
 

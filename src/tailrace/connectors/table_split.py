@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from tailrace.connectors.notifications import Notice
-from tailrace.connectors.snapshot_notices import around_splits
 from tailrace.connectors.snapshots import Place
-from tailrace.model.change import SnapshotRead
+from tailrace.model.change import ChangeBatch, SnapshotRead
 from tailrace.model.table import TableId
 
 
@@ -18,7 +17,8 @@ class TableSplit:
     """Implements SnapshotSplit for part of a table.
 
     `began` is the name of the snapshot that the table's first rows were read under, if that was an earlier one;
-    `before` and `after` are sent around its rows, `read_id` is that of SnapshotRead.
+    `before` and `after` are sent around its rows, `first` and `last` are the markers of its first and last row, `rows`
+    are those of each range of the table but the last, where they are known. `read_id` is that of SnapshotRead.
     """
 
     moment: Any
@@ -27,6 +27,9 @@ class TableSplit:
     began: str | None = None
     before: tuple[Notice, ...] = ()
     after: tuple[Notice, ...] = ()
+    first: str | None = None
+    last: str | None = None
+    rows: int = 0
     read_id: str = ""
 
     @property
@@ -52,20 +55,21 @@ class TableSplit:
         """What its rows belong to, where they have every change before `position`."""
         return SnapshotRead(self.read_id, self.snapshot, position)
 
+    def marked(self, batches: Iterable[ChangeBatch]) -> Iterator[ChangeBatch]:
+        """The batches of its rows, with the markers on the first and the last row; each waits for the next one."""
+        held: ChangeBatch | None = None
+        rows = 0
+        for batch in batches:
+            rows += len(batch)
+            if held is None:
+                held = batch.with_snapshot_marker(0, self.first)
+            else:
+                yield held
+                held = batch
+        if held is not None:
+            # The very first row keeps its marker even as the last of its table, not as the last of all.
+            keeps_first = rows == 1 and self.first == "first" and self.last != "last"
+            yield held if keeps_first else held.with_snapshot_marker(len(held) - 1, self.last)
+
 
 Split = TypeVar("Split", bound=TableSplit)
-
-
-def with_notices(
-    splits: Sequence[Split],
-    order: Sequence[TableId],
-    listed: Sequence[TableId],
-    counts: Mapping[str, int],
-    *,
-    chunked: bool,
-    steps: Mapping[str, int] | None = None,
-) -> list[Split]:
-    """The splits with the notices around them; see around_splits."""
-    names = [str(split.table) for split in splits]
-    around, _ = around_splits(names, [*map(str, order)], [*map(str, listed)], counts, chunked=chunked, steps=steps)
-    return [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]

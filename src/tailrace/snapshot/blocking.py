@@ -13,6 +13,7 @@ from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import OnDemandSnapshots, SnapshotHandle, SnapshotSplit
 from tailrace.connectors.snapshots import SnapshotGone
 from tailrace.errors import TailraceError
+from tailrace.snapshot.splits import planned
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +79,7 @@ class BlockingSnapshots:
         assert self._export is not None
         try:
             with self._failures.translated("the tables cannot be read"):
-                return Planned(start, self._server.plan(self.config, self._export, tables))
+                return Planned(start, planned(self._server, self.config, self._export, tables))
         except SnapshotGone as error:
             if self._failures.is_transient(error):
                 raise

@@ -21,6 +21,7 @@ from tailrace.connectors.snapshots import Place
 from tailrace.connectors.split_sizes import BATCH_BYTES, SPLIT_BYTES, at_once, fits
 from tailrace.errors import SourceError
 from tailrace.snapshot.reading import Reading
+from tailrace.snapshot.splits import planned
 
 log = logging.getLogger(__name__)
 
@@ -68,8 +69,8 @@ class InitialSnapshot:
             self._export = self._server.open_at_log(self.config, start, end)
             self.log_begins = self._export.position
             if reading is None:
-                return self._server.plan(self.config, self._export)
-            self._left = list(self._server.plan(self.config, self._export, place=reading.place))
+                return planned(self._server, self.config, self._export)
+            self._left = list(planned(self._server, self.config, self._export, place=reading.place))
         return []
 
     def resume(self, application: str, reading: Reading) -> Any:
@@ -123,7 +124,7 @@ class InitialSnapshot:
         self._export = self._server.open(self.config, application)
         place = self._server.verified(self.config, self._export, place)
         log.info("the snapshot resumes: %d tables are left, the first after %s", len(place.left), place.last)
-        self._left = list(self._server.plan(self.config, self._export, place=place))
+        self._left = list(planned(self._server, self.config, self._export, place=place))
 
     def _take(self) -> list[SnapshotSplit]:
         """The splits of the next batch: as many as the last batches were fast, or as snapshot.max.threads says."""

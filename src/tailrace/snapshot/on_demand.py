@@ -15,9 +15,8 @@ from typing import Any
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors import notifications
-from tailrace.connectors.notifications import Notice
+from tailrace.connectors.notifications import WITHOUT_ROWS, Notice
 from tailrace.connectors.signal import Signal
-from tailrace.connectors.snapshot_notices import WITHOUT_ROWS
 from tailrace.connectors.snapshot_ports import OnDemandSnapshots, SnapshotSplit
 from tailrace.connectors.snapshots import ReadChunk
 from tailrace.errors import SignalError, TailraceError

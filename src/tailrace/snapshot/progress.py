@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tailrace.connectors.signal import Mark, Signal
-from tailrace.connectors.snapshots import PagingKey
+from tailrace.connectors.snapshots import PagingKey, key_json, key_of
 from tailrace.errors import SignalError
 from tailrace.model.table import TableId
 from tailrace.snapshot import signals
@@ -71,8 +71,8 @@ class Progress:
         return {
             "handled": None if self.handled is None else [{"id": id_, "row": row} for id_, row in self.handled],
             "queue": _queue_json(self.queue),
-            "last": _list(self.last),
-            "maximum": _list(self.maximum),
+            "last": key_json(self.last),
+            "maximum": key_json(self.maximum),
             "rows": self.rows,
             "paused": self.paused,
             "undo": None if self.undo is None else self._undo_json(self.undo),
@@ -92,8 +92,8 @@ class Progress:
         places = {request: place for place, request in enumerate(self.queue)}
         return {
             "queue": [places.get(request, request.to_json()) for request in state.queue],
-            "last": _list(state.last),
-            "maximum": _list(state.maximum),
+            "last": key_json(state.last),
+            "maximum": key_json(state.maximum),
             "rows": state.rows,
             "key": state.key,
         }
@@ -107,8 +107,8 @@ class Progress:
         return Progress(
             None if node["handled"] is None else tuple(map(_mark, node["handled"])),
             queue,
-            _key(node["last"]),
-            _key(node["maximum"]),
+            key_of(node["last"]),
+            key_of(node["maximum"]),
             node["rows"],
             node["paused"],
             _undo(node["undo"], queue),
@@ -266,14 +266,6 @@ def _any_incremental(queue: tuple[Request, ...]) -> bool:
     return any(request.kind == INCREMENTAL for request in queue)
 
 
-def _list(key: PagingKey | None) -> list[str | None] | None:
-    return None if key is None else list(key)
-
-
-def _key(node: list[str | None] | None) -> PagingKey | None:
-    return None if node is None else tuple(node)
-
-
 def _mark(node: Any) -> Mark:
     """A mark from JSON: a list in version 1, and only the id in the first releases."""
     if isinstance(node, str):
@@ -287,7 +279,7 @@ def _undo(node: Any, queue: tuple[Request, ...]) -> Undo | None:
         return None
     if isinstance(node, list):
         node = dict(zip(("queue", "last", "maximum", "rows", "key"), node, strict=False))
-    last, maximum = _key(node["last"]), _key(node["maximum"])
+    last, maximum = key_of(node["last"]), key_of(node["maximum"])
     return Undo(_queue(node["queue"], queue), last, maximum, node["rows"], node.get("key"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.config.filters import table_of_signals
 from tailrace.connectors.base import Chunk, Key
-from tailrace.connectors.notifications import is_wanted, notify
+from tailrace.connectors.notifications import notify
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.signal import Mark, Signal
 from tailrace.connectors.signal_source import NotSignals, SignalSource, SignalTable, Stored
-from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Failures, OnDemandSnapshots
+from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Cuts, Failures, OnDemandSnapshots
 from tailrace.connectors.snapshots import Flags, PagingKey, Place, SnapshotGone, Unread
-from tailrace.connectors.table_split import TableSplit, with_notices
+from tailrace.connectors.table_split import TableSplit
 from tailrace.errors import SourceError
 from tailrace.model.arrow import flags
 from tailrace.model.change import COMMIT, ChangeBatch
@@ -83,7 +83,8 @@ class FolderSnapshots(OnDemandSnapshots):
         return [table.captured.schema.id for table in rows.tables(config, Log.of(config).now())]
 
     def sizes(self, config: Config) -> list[tuple[str, int]]:
-        return [(str(split.table), split.bytes) for split in self.plan(config, self.open_now(config))]
+        cuts = FolderCuts(config, self.open_now(config))
+        return [(str(table), cuts.splits(table, None)[0].bytes) for table in cuts.to_read()]
 
     def open_at_log(self, config: Config, start: Reached, end: Reached) -> Moment:
         return Moment(Line.from_text(end.log[BEGINS]), uuid.uuid4().hex)
@@ -91,20 +92,20 @@ class FolderSnapshots(OnDemandSnapshots):
     def open_now(self, config: Config) -> Moment:
         return Moment(Log.of(config).end(), uuid.uuid4().hex)
 
-    def plan(
-        self, config: Config, handle: Moment, wanted: Mapping[str, str | None] | None = None, place: Place | None = None
+    def cut(
+        self,
+        config: Config,
+        handle: Moment,
+        wanted: Mapping[str, str | None] | None,
+        place: Place | None,
+        plan: Callable[[Cuts], list[TableSplit]],
     ) -> list[TableSplit]:
-        """A split a table. Raises SourceError for a signal with a SELECT, which nothing here could run."""
+        """Raises SourceError for a signal with a SELECT, which nothing here could run."""
         if wanted is not None and any(wanted.values()):
             raise SourceError("a folder takes no conditions in blocking snapshots", where=", ".join(wanted))
         if not handle.is_valid(config):
             raise SnapshotGone("the log has moved past the snapshot", where=config.text("folder.path"))
-        found = rows.tables(config, Log.of(config).tables(handle.position), first=wanted is None)
-        asked = wanted if wanted is not None else None if place is None else place.left
-        splits = [TableSplit(handle, table.captured.schema.id, 100 * len(table.rows)) for table in found]
-        splits = [split for split in splits if asked is None or str(split.table) in asked]
-        names = [split.table for split in splits]
-        return with_notices(splits, names, names, {}, chunked=False) if is_wanted(config) else splits
+        return plan(FolderCuts(config, handle))
 
     def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
         table = table_of_signals(self.config)
@@ -116,6 +117,26 @@ class FolderSnapshots(OnDemandSnapshots):
 
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
         return [table for table in tables if table in Log.of(self.config).now()]
+
+
+class FolderCuts(Cuts):
+    """Implements Cuts: a table is one split."""
+
+    def __init__(self, config: Config, moment: Moment) -> None:
+        self._config, self._moment = config, moment
+        self._now = Log.of(config).tables(moment.position)
+
+    def tables(self) -> list[TableId]:
+        return [table.captured.schema.id for table in rows.tables(self._config, self._now)]
+
+    def to_read(self) -> list[TableId]:
+        return [table.captured.schema.id for table in rows.tables(self._config, self._now, first=True)]
+
+    def splits(self, table: TableId, resumed: Place | None) -> list[TableSplit]:
+        return [TableSplit(self._moment, table, 100 * len(self._now[table].rows))]
+
+    def has_rows(self, split: TableSplit) -> bool:
+        return bool(self._now[split.table].rows)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import pytest
 
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.ranges import ROWS, LogRange
-from tailrace.connectors.change_tables.tables import Described, Instance
+from tailrace.connectors.change_tables.tables import Instance
+from tailrace.connectors.sql_tables.tables import Described
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
 

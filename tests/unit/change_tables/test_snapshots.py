@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
+from tailrace.connectors.change_tables.moment import Moment
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.change_tables.rows import Moment
 from tailrace.connectors.change_tables.snapshots import ChangeTableSnapshots
 from tailrace.connectors.offset import BEGIN, STREAM, Reached
 from tailrace.connectors.shared_log import BEGINS

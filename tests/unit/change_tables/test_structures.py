@@ -16,9 +16,10 @@ from tailrace.connectors.change_tables.gap import is_retyped, known_up_to
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.reader import RangeReader
 from tailrace.connectors.change_tables.schema_changes import Switch, initial_batches
-from tailrace.connectors.change_tables.splits import SplitPlanner
-from tailrace.connectors.change_tables.tables import Described, Instance
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.db2.snapshot import DIALECT as DB2
+from tailrace.connectors.sql_tables.captured import CapturedTables
+from tailrace.connectors.sql_tables.tables import Described
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.model.table import TableId
@@ -55,25 +56,25 @@ def test_it_has_the_last_change_before_the_first_lsn_of_the_structure() -> None:
     assert batch.schema_change.position == "4"
 
 
-class Planned(SplitPlanner):
+class Planned(CapturedTables):
     """Plans without asking a server."""
 
     def __init__(self, dialect: Dialect, tables: str, **properties: str) -> None:
         given = {name.replace("__", "."): value for name, value in properties.items()}
         self.dialect, self.config = dialect, resolve({**GIVEN, **given})
-        self._numbers = {
+        self.numbers = {
             TableId("shop", *name.split("."), shown=DATABASE_SCHEMA_TABLE): place  # type: ignore[misc]
             for place, name in enumerate(tables.split())
         }
         lists = TableFilter.from_config(self.config)
-        first = [table for table in self._numbers if lists.snapshots(table)]
+        first = [table for table in self.numbers if lists.snapshots(table)]
         known = {"filter": lists, "databases": lambda: ["shop"], "read_first": lambda: first}
         self.catalog = SimpleNamespace(**known)  # type: ignore[assignment]
 
-    def _size_of(self, table: TableId) -> tuple[int, int]:
-        return 0, self._numbers[table]
+    def size_of(self, table: TableId) -> tuple[int, int]:
+        return 0, self.numbers[table]
 
-    def _described(self, table: TableId) -> Described:
+    def described(self, table: TableId) -> Described:
         return Described(table, (), ())
 
 

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from tailrace.connectors.change_tables.tables import Connection
 from tailrace.connectors.db2.catalog import Catalog
 from tailrace.connectors.db2.config import resolve
+from tailrace.connectors.sql_tables.tables import Connection
 
 _GIVEN = {
     "database.hostname": "h",

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.errors import SinkError
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, DATABASE_TABLE, TableId
-from tailrace.sinks.replica.folders import folder, is_among, shown
+from tailrace.sinks.replica.folders import folder, shown
 from tailrace.sinks.replica.target import Target, read_table
 
 ROWS = pa.table({"id": [1]})
@@ -68,36 +68,3 @@ def test_long_names_that_begin_alike_differ() -> None:
     names = {folder(TableId("d", "public", "日" * 100 + end).unique) for end in "ab"}
     assert len(names) == 2
     assert all(shown(name).startswith("public.日日") for name in names)
-
-
-def test_a_folder_that_an_older_release_wrote_is_found(tmp_path: Path) -> None:
-    """Below a URL it wrote such names, percent-encoded."""
-    root = f"file://{tmp_path}"
-    write_deltalake(f"{root}/public.M%C3%BCller", ROWS)
-    assert (tmp_path / "public.Müller").is_dir()
-    assert read_table(root, "public.Müller").num_rows == 1
-    assert read_table(root, TableId("d", "public", "Müller")).num_rows == 1
-    assert Target(root, "public.M").open() is None
-
-
-def test_a_folder_of_today_is_no_other_tables_of_old(tmp_path: Path) -> None:
-    """An older release wrote the table `c` of the schema `a.b` where the table `b.c` of the schema `a` is now."""
-    dotted, plain = TableId("d", "a.b", "c"), TableId("d", "a", "b.c")
-    write_deltalake(tmp_path / "a.b.c", ROWS)
-    assert Target(str(tmp_path), dotted.unique).open() is not None
-    write_deltalake(tmp_path / "a!2Eb.c", ROWS)
-    assert Target(str(tmp_path), dotted.unique).uri != Target(str(tmp_path), plain.unique).uri
-    assert DeltaTable.is_deltatable(Target(str(tmp_path), plain.unique).uri)
-
-
-def test_a_folder_with_blanks_of_an_earlier_release_is_found(tmp_path: Path) -> None:
-    """A reader that takes `%20` for a part of a path finds no files in it, so new tables have none."""
-    table = TableId("d", "public", "Order Items ")
-    write_deltalake(tmp_path / "public.Order Items!20", ROWS)
-    assert read_table(str(tmp_path), table).num_rows == 1
-    assert shown("public.Order Items!20") == shown(folder(table.unique)) == "public.Order Items "
-    assert is_among(table.unique, {"public.Order Items!20"})
-    assert is_among(table.unique, {"public.Order!20Items!20"})
-    assert not is_among(table.unique, {"public.Order Items"})
-    write_deltalake(tmp_path / "public.Order!20Items!20", pa.table({"id": [1, 2]}))
-    assert read_table(str(tmp_path), table).num_rows == 2

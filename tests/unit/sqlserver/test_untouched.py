@@ -10,8 +10,9 @@ import pytest
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.changes import paired
-from tailrace.connectors.change_tables.images import block
-from tailrace.connectors.change_tables.tables import Described, Instance, SourceColumn
+from tailrace.connectors.change_tables.tables import Instance
+from tailrace.connectors.sql_tables.images import block
+from tailrace.connectors.sql_tables.tables import Described, SourceColumn
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.connectors.sqlserver.log.reader import InstanceTable, change_table

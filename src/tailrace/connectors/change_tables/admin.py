@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 from tailrace.config import Config
 from tailrace.connectors.change_tables.connector import ChangeTableConnector
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.change_tables.source_now import ChangeTableNow
-from tailrace.connectors.change_tables.tables import Catalog, Server
+from tailrace.connectors.change_tables.tables import Catalog
 from tailrace.connectors.change_tables.takeover import entries_of, reading_of
 from tailrace.connectors.debezium_offset import Entry
 from tailrace.connectors.finding import Finding
@@ -18,6 +17,8 @@ from tailrace.connectors.ports import Position, SourceNow
 from tailrace.connectors.retry import at_once
 from tailrace.connectors.shared_keys import Indexed, shared_keys
 from tailrace.connectors.shared_log import SharedLogAdmin
+from tailrace.connectors.sql_tables.source_now import SqlTablesNow
+from tailrace.connectors.sql_tables.tables import Server
 from tailrace.model.table import TableId
 
 
@@ -83,7 +84,7 @@ class ChangeTableAdmin(SharedLogAdmin):
             dialect.failures.translated("the source cannot be read"),
             closing(dialect.connect(self.config, "tailrace reconcile", "")) as one,
         ):
-            yield ChangeTableNow(dialect, one, self.config)
+            yield SqlTablesNow(dialect, one, self.config)
 
     @contextmanager
     def server(self) -> Iterator[Server]:

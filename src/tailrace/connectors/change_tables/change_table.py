@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tailrace.connectors.change_tables.changes import ChangeRows, Changes
-from tailrace.connectors.change_tables.tables import Block, Instance
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.sql_tables.tables import Block
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 from tailrace.connectors.change_tables import gap
 from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.change_tables.tables import Connection
 from tailrace.connectors.shared_log import Gap
+from tailrace.connectors.sql_tables.tables import Connection
 
 COMMITS = "commits"
 """In `log` of an offset: by database the LSN of a commit that was read, and what Dialect.commit says of it."""

@@ -15,23 +15,24 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.change_tables import gap
-from tailrace.connectors.change_tables.chunks import CapturedUntil
 from tailrace.connectors.change_tables.commits import changed, noted
 from tailrace.connectors.change_tables.dialect import Dialect
+from tailrace.connectors.change_tables.fence import CapturedUntil
 from tailrace.connectors.change_tables.gap import Known, is_known, known_up_to
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.ranges import LogRange, counted
 from tailrace.connectors.change_tables.reader import changes
-from tailrace.connectors.change_tables.rows import Split, read
 from tailrace.connectors.change_tables.schema_changes import Switch
 from tailrace.connectors.change_tables.snapshots import ChangeTableSnapshots
-from tailrace.connectors.change_tables.splits import SplitPlanner
-from tailrace.connectors.change_tables.tables import Connection, Instance
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.change_tables.takeover import reading_of
 from tailrace.connectors.log_ports import Watched
+from tailrace.connectors.notifications import WITHOUT_ROWS
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS, Gap, SharedLogConnector
-from tailrace.connectors.snapshot_notices import WITHOUT_ROWS
+from tailrace.connectors.sql_tables.captured import CapturedTables
+from tailrace.connectors.sql_tables.rows import Split, read
+from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.model.table import TableId, TableSchema
 
 # In the `log` of an offset: the change tables whose rows belong to the log up to there (gap.Known).
@@ -293,7 +294,7 @@ class ChangeTableConnector(SharedLogConnector):
                 and begin.lsn(each.table.database) <= each.stop < to.lsn(each.table.database)
             )
             structures = (
-                SplitPlanner(self.dialect, connection, self.config).structures() if start.log.get(UNTOLD) else ()
+                CapturedTables(self.dialect, connection, self.config).structures() if start.log.get(UNTOLD) else ()
             )
             tells = self.config.flag("include.schema.changes")
             switches = self._switches(connection, inside, start.log) if tells else []

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.dialect import Dialect
-from tailrace.connectors.change_tables.tables import Connection
+from tailrace.connectors.sql_tables.tables import Connection
 
 # Servers and firewalls cut connections that are idle for minutes.
 _IDLE_S = 60.0

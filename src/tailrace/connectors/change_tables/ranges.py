@@ -10,7 +10,8 @@ from typing import TypeVar
 from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.schema_changes import Switch
-from tailrace.connectors.change_tables.tables import Connection, Described, Instance
+from tailrace.connectors.change_tables.tables import Instance
+from tailrace.connectors.sql_tables.tables import Connection, Described
 from tailrace.model.table import TableId
 
 T = TypeVar("T")

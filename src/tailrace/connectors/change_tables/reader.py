@@ -31,7 +31,6 @@ from tailrace.connectors.change_tables.changes import (
     paired,
     whole_transactions,
 )
-from tailrace.connectors.change_tables.databases import in_order
 from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.idle_connections import reused_connection
 from tailrace.connectors.change_tables.position import Reading
@@ -44,9 +43,11 @@ from tailrace.connectors.change_tables.schema_changes import (
     initial_batches,
     schema_batch,
 )
-from tailrace.connectors.change_tables.tables import Connection, Instance, LastChange
+from tailrace.connectors.change_tables.tables import Instance, LastChange
 from tailrace.connectors.notifications import Notice, notify
 from tailrace.connectors.retry import Backoff
+from tailrace.connectors.sql_tables.databases import in_order
+from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.errors import SourceError
 from tailrace.model.change import COMMIT, ChangeBatch, note
 from tailrace.model.table import TableId, TableSchema

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.source_rows import source_rows
-from tailrace.connectors.change_tables.tables import Described, Instance, LastChange
+from tailrace.connectors.change_tables.tables import Instance, LastChange
+from tailrace.connectors.sql_tables.tables import Described
 from tailrace.model.change import COMMIT, SCHEMA, ChangeBatch
 from tailrace.model.schema_change import ALTER, CREATE, DROP, SchemaChange
 from tailrace.model.table import TableId, TableSchema
@@ -97,7 +98,7 @@ def _one(
         "order": pa.array([place.order], pa.int64()),
         "ts_us": pa.array([now if place.ts_us is None else place.ts_us], pa.int64()),
         "snapshot": pa.array([snapshot], pa.string()),
-        "source": source_rows(dialect, last, 1),
+        "source": source_rows(dialect.source_type, last, 1),
         "before": nothing,
         "after": nothing,
         COMMIT: pa.array([place.commit]),

@@ -9,13 +9,14 @@ from typing import Any
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.change_tables import tables
-from tailrace.connectors.change_tables.tables import Connection, Described, Instance, SourceColumn
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import Columns
 from tailrace.connectors.db2.config import ZOS
 from tailrace.connectors.db2.defaults import parse_default
 from tailrace.connectors.db2.statements import control_schema, folded, name, qualified, text
 from tailrace.connectors.db2.types.values import Db2Type, source_type, value_type
+from tailrace.connectors.sql_tables.tables import Connection, Described, SourceColumn
 from tailrace.model.table import TableId
 from tailrace.model.table_id import SCHEMA_TABLE
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.tables import Connection, Described, Instance
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.db2.catalog import Catalog
 from tailrace.connectors.db2.client import LARGEST
 from tailrace.connectors.db2.config import LUW, ZOS
 from tailrace.connectors.db2.failures import FAILURES, is_missing
 from tailrace.connectors.db2.log.end import control
 from tailrace.connectors.finding import Finding
+from tailrace.connectors.sql_tables.tables import Connection, Described
 from tailrace.model.table import TableId
 
 # What servers call themselves to IBM's driver.

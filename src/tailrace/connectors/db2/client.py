@@ -9,9 +9,6 @@ from ctypes import c_void_p
 from typing import Any
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables import tables
-from tailrace.connectors.change_tables.server import ReconnectingServer
-from tailrace.connectors.change_tables.tables import Block, Row
 from tailrace.connectors.db2 import encryption
 from tailrace.connectors.db2.cli import columns as results
 from tailrace.connectors.db2.cli import library as cli
@@ -19,6 +16,9 @@ from tailrace.connectors.db2.cli.columns import Description
 from tailrace.connectors.db2.cli.library import Db2Error
 from tailrace.connectors.db2.config import ZOS
 from tailrace.connectors.db2.failures import FAILURES
+from tailrace.connectors.sql_tables import tables
+from tailrace.connectors.sql_tables.server import ReconnectingServer
+from tailrace.connectors.sql_tables.tables import Block, Row
 from tailrace.errors import SourceError
 
 # javax.net settings of the reference engine's driver, in the words of this one.

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.tables import SourceColumn
 from tailrace.connectors.db2.statements import control_schema, folded, name, qualified, text
 from tailrace.connectors.db2.statements import table as table_name
+from tailrace.connectors.sql_tables.tables import SourceColumn
 from tailrace.model.table import TableId
 
 _CHANGES = """

@@ -11,7 +11,7 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.dialect import Dialect
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import Reading, behind
 from tailrace.connectors.change_tables.tables import Instance, LastChange
 from tailrace.connectors.db2 import failures, statements
 from tailrace.connectors.db2.catalog import Catalog, statistics
@@ -153,7 +153,7 @@ class Db2Dialect(Dialect):
                 connection.run("SET CURRENT LOCK TIMEOUT NULL")
         if not wait_for_capture(connection, config, 2 * intervals(connection, config)):
             return None
-        return log_end(connection, config).lsn(config.text("database.dbname"))
+        return behind(log_end(connection, config).lsn(config.text("database.dbname")))
 
     def parse(self, connection: Any, query: str) -> None:
         """See Dialect.parse."""

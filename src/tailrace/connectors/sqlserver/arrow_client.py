@@ -15,8 +15,8 @@ import pyarrow as pa
 import pymssql
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.images import block
-from tailrace.connectors.change_tables.tables import Block, Row
+from tailrace.connectors.sql_tables.images import block
+from tailrace.connectors.sql_tables.tables import Block, Row
 from tailrace.connectors.sqlserver import client
 from tailrace.connectors.sqlserver.address import answering, host_of
 from tailrace.connectors.sqlserver.encryption import TRUST_STORE, is_compared, is_encrypted

@@ -11,9 +11,10 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.change_tables import tables
 from tailrace.connectors.change_tables.lsn import text_of
-from tailrace.connectors.change_tables.tables import Described, Instance, SourceColumn
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable, Columns
+from tailrace.connectors.sql_tables.tables import Described, SourceColumn
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.defaults import parse_default
 from tailrace.connectors.sqlserver.failures import ONE_DATABASE

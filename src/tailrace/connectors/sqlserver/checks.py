@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from tailrace.connectors.change_tables.tables import Instance, Row
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.finding import Finding
+from tailrace.connectors.sql_tables.tables import Row
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.failures import FAILURES, is_forbidden

@@ -12,10 +12,10 @@ import pymssql
 from pymssql import _mssql
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables import tables
-from tailrace.connectors.change_tables.images import block
-from tailrace.connectors.change_tables.server import ReconnectingServer
-from tailrace.connectors.change_tables.tables import Block, Row
+from tailrace.connectors.sql_tables import tables
+from tailrace.connectors.sql_tables.images import block
+from tailrace.connectors.sql_tables.server import ReconnectingServer
+from tailrace.connectors.sql_tables.tables import Block, Row
 from tailrace.connectors.sqlserver.address import answering, host_of
 from tailrace.connectors.sqlserver.encryption import errors_of_login, is_compared, is_encrypted, refusal, settings
 from tailrace.connectors.sqlserver.failures import FAILURES, LOGIN_FAILED, NOT_CONNECTED, is_refused_by_server

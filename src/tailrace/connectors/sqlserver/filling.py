@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from tailrace.connectors.change_tables.images import block, expression, image
-from tailrace.connectors.change_tables.tables import Instance, Row
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.sql_tables.images import block, expression, image
+from tailrace.connectors.sql_tables.tables import Row
 from tailrace.connectors.sqlserver import statements
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 
-from tailrace.connectors.change_tables.tables import Connection
+from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.dialect import Dialect
-from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.change_tables.tables import Instance, LastChange, Row
+from tailrace.connectors.change_tables.position import Reading, behind
+from tailrace.connectors.change_tables.tables import Instance, LastChange
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.sql_tables.tables import Row
 from tailrace.connectors.sqlserver import arrow_client, statements
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection, Server, is_read_only
@@ -182,7 +183,7 @@ class SqlServerDialect(Dialect):
             "SET LOCK_TIMEOUT -1",
         )
         # LSNs are compared as texts, so that the case of digits matters.
-        return str(connection.value("SELECT log_end_lsn FROM sys.dm_db_log_stats(DB_ID())")).lower()
+        return behind(str(connection.value("SELECT log_end_lsn FROM sys.dm_db_log_stats(DB_ID())")).lower())
 
     def rows_soon(self, connection: Connection, statement: str) -> list[Row]:
         """See Dialect.rows_soon: without row versions a reader waits for a writer's transaction to end."""

@@ -17,7 +17,7 @@ from tailrace.model.schema_change import DROP
 from tailrace.sinks.replica import descriptions, notes, writing
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.failures import retried
-from tailrace.sinks.replica.folders import folder, former_folders
+from tailrace.sinks.replica.folders import folder
 from tailrace.sinks.replica.lakes import lake_at
 from tailrace.sinks.replica.marks import Record, TableProgress, newest
 from tailrace.sinks.replica.parts import Part
@@ -47,9 +47,8 @@ def _lake(root: str, storage_options: Mapping[str, str]) -> Lake:
 
 def discard(root: str, table: str, storage_options: Mapping[str, str]) -> None:
     """Remove the copy of a table, if there is one. Raises SinkError."""
-    for name in (folder(table), *former_folders(root, table)):
-        remove = partial(_lake(root, storage_options).remove, name)
-        retried(Target(root, table, storage_options), remove)
+    remove = partial(_lake(root, storage_options).remove, folder(table))
+    retried(Target(root, table, storage_options), remove)
 
 
 def tables(root: str, storage_options: Mapping[str, str]) -> tuple[str, ...]:

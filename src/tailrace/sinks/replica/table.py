@@ -163,9 +163,6 @@ class Lake(Protocol):
     def uri(self, name: str) -> str:
         """Where a table lies, for people."""
 
-    def has(self, name: str) -> bool:
-        """Whether there is a table."""
-
     def open(self, name: str) -> Table | None:
         """A table as it is now, None where there is none."""
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tailrace.errors import SinkError
 from tailrace.model.table import TableId
-from tailrace.sinks.replica.folders import folder, former_folders, shown
+from tailrace.sinks.replica.folders import shown
 from tailrace.sinks.replica.lakes import lake_at
 from tailrace.sinks.replica.layout import Names, table_folder
 from tailrace.sinks.replica.marks import newest
@@ -33,26 +33,13 @@ class Target:
 
     @cached_property
     def name(self) -> str:
-        """Its name there: that of an earlier release, if that wrote it."""
-        if self.names == "catalog":
-            return table_folder(self.table, self.names)
-        usual, formers = folder(self.table), former_folders(self.root, self.table)
-        if not formers or self.lake.has(usual):
-            return usual
-        return next((former for former in formers if self._is_mine(former)), usual)
+        """Its name there."""
+        return table_folder(self.table, self.names)
 
     @property
     def uri(self) -> str:
         """Where it lies, for people."""
         return self.lake.uri(self.name)
-
-    def _is_mine(self, former: str) -> bool:
-        """Whether a folder of an earlier release has the table, and not another one: two may have had one name then."""
-        there = self.lake.open(former)
-        if there is None:
-            return False
-        record = newest(there)
-        return record is None or record.table == self.table
 
     def open(self) -> Table | None:
         """The table as it is now, None where there is none yet."""

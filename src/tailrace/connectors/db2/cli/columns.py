@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tailrace.connectors.change_tables.tables import Block
 from tailrace.connectors.db2.cli.library import (
     ATTR_ROW_ARRAY_SIZE,
     ATTR_ROWS_FETCHED,
@@ -22,6 +21,7 @@ from tailrace.connectors.db2.cli.library import (
     Db2Error,
     call,
 )
+from tailrace.connectors.sql_tables.tables import Block
 
 # The library's numbers of types in C.
 _C_CHAR, _C_WCHAR, _C_BINARY, _C_BIGINT, _C_DATE, _C_TIME, _C_TIMESTAMP = 1, -8, -2, -25, 91, 92, 93

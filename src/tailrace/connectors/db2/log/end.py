@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from tailrace.config import Config
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.change_tables.tables import Connection
 from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.position import literal_of
 from tailrace.connectors.db2.statements import control_schema, name
+from tailrace.connectors.sql_tables.tables import Connection
 
 # WITH CS: a snapshot's isolation level would keep locks that the capture program waits for. Below CS a change of the
 # register is seen before the rows it stands for.

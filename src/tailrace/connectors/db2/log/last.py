@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailrace.connectors.change_tables.lsn import text_of
-from tailrace.connectors.change_tables.tables import Connection, Instance, LastChange
+from tailrace.connectors.change_tables.tables import Instance, LastChange
 from tailrace.connectors.db2.position import literal_of
+from tailrace.connectors.sql_tables.tables import Connection
 
 
 def last_change(connection: Connection, instances: Sequence[Instance], until: str) -> LastChange | None:

@@ -10,12 +10,12 @@ from typing import Any
 from tailrace.config import Config
 from tailrace.connectors.change_tables import gap
 from tailrace.connectors.change_tables.lsn import text_of
-from tailrace.connectors.change_tables.tables import Connection
 from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.log.end import control, log_end, server_time
 from tailrace.connectors.db2.position import literal_of
 from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
 from tailrace.connectors.shared_log import Gap
+from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.errors import OffsetError
 
 _UNIT = "SELECT IBMSNAP_COMMITSEQ, IBMSNAP_UOWID, IBMSNAP_LOGMARKER FROM {control}.IBMSNAP_UOW WHERE IBMSNAP_COMMITSEQ"

@@ -14,9 +14,8 @@ from tailrace.config import Config
 from tailrace.connectors.change_tables.change_table import ChangeTable
 from tailrace.connectors.change_tables.changes import AFTER, AFTER_ALONE, BEFORE, DELETED, INSERTED, ChangeRows, Changes
 from tailrace.connectors.change_tables.gap import InstanceGone
-from tailrace.connectors.change_tables.images import images, selected
 from tailrace.connectors.change_tables.lsn import texts_of
-from tailrace.connectors.change_tables.tables import Block, Instance
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.db2.catalog import Catalog
 from tailrace.connectors.db2.config import COMMIT, ZOS
 from tailrace.connectors.db2.log.end import control
@@ -24,6 +23,8 @@ from tailrace.connectors.db2.position import LSN_BYTES
 from tailrace.connectors.db2.statements import name
 from tailrace.connectors.db2.statements import table as table_name
 from tailrace.connectors.lost_log_remedies import NEW_CHECKPOINT
+from tailrace.connectors.sql_tables.images import images, selected
+from tailrace.connectors.sql_tables.tables import Block
 from tailrace.errors import DecodeError
 
 _OPERATIONS, _KINDS = pa.array(["D", "I", "U"]), pa.array([DELETED, INSERTED, AFTER_ALONE])

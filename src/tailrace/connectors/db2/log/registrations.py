@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.lsn import text_of
-from tailrace.connectors.change_tables.tables import Connection
 from tailrace.connectors.db2.log.end import control
 from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
 from tailrace.connectors.shared_log import Gap
+from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.errors import OffsetError
 
 ACTIVE = "A"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,14 +66,9 @@ class Session(ChunkSession):
     config: Config
     signals: SignalSource
 
-    @contextmanager
-    def window(self, table: TableId) -> Iterator[None]:
+    def window(self, table: TableId) -> AbstractContextManager[None]:
         """See ChunkSession.window."""
-        opened = self.signals.open_window(self.client, table.database)
-        try:
-            yield
-        finally:
-            self.signals.close_window(self.client, opened)
+        return self.signals.window(self.client, table.database)
 
     @contextmanager
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[TableAtTime]:

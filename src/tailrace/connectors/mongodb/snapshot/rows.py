@@ -60,8 +60,8 @@ class Moment:
 class Split(TableSplit):
     """Implements SnapshotSplit: the documents of a collection from `low` on and before `high` (BSON `{_id: ...}`).
 
-    `is_last`: its last row is the snapshot's last one. `is_whole`: no other split reads the collection. `uuid` is that
-    of the collection: another one may have its name by the time that it is read.
+    `is_whole`: no other split reads the collection. `uuid` is that of the collection: another one may have its name by
+    the time that it is read.
     """
 
     moment: Moment
@@ -69,7 +69,6 @@ class Split(TableSplit):
     high: bytes | None = None
     low_text: str | None = None
     condition: str | None = None
-    is_last: bool = False
     is_whole: bool = True
     uuid: bytes | None = None
 
@@ -92,43 +91,52 @@ def read(config: Config, split: Split) -> Iterator[Chunk]:
         yield Chunk([], controls=notify(config, split.before))
     client = connect(config, "tailrace snapshot reader")
     try:
-        yield from _rows(client, config, split)
+        reader, has_rows = _Rows(config, split, Written.of(client, config, split.moment)), False
+        for batch in split.marked(reader.batches(client)):
+            has_rows = True
+            yield Chunk([batch])
+        if not has_rows and split.is_whole:
+            yield Chunk([reader.batch(_NOTHING, 0)])
     finally:
         client.close()
     if split.after:
         yield Chunk([], controls=notify(config, split.after))
 
 
-def _rows(client: Client, config: Config, split: Split) -> Iterator[Chunk]:
-    # A collection that is not cut comes in its natural order: the reference's, and the fastest to read.
-    bounds = {} if split.is_whole else between(split.low, split.high)
-    options: dict[str, Any] = {**at_time(split.moment.time), **of_collection(split.uuid), **bounds}
-    options["filter"] = condition(split.condition)
-    if config.number("snapshot.fetch.size"):
-        options["batchSize"] = config.number("snapshot.fetch.size")
-    rows, order = Documents(config), 0
-    table = rows.schema(split.table)
-    place = Written.of(client, config, split.moment)
-    held: ChangeBatch | None = None
-    with FAILURES.translated(f"{split.table}: the snapshot cannot read the collection"):
-        try:
-            for batch in batches(client, split.table, options):
-                if not len(batch.documents):
-                    continue
-                if held is not None:
-                    yield Chunk([held])
-                held = ChangeBatch(table, reads(batch.documents, table, rows, order, place), split.read)
-                order += ORDER_STEP * len(batch.documents)
-        except OperationFailure as error:
-            if code_of(error) == SNAPSHOT_TOO_OLD:
-                raise _too_old(split) from error
-            if code_of(error) != UUID_MISMATCH:
-                raise
-            _check_dropped(split, details(error).get("actualCollection"))
-    if held is None and split.is_whole:
-        held = ChangeBatch(table, reads(_NOTHING, table, rows, 0, place), split.read)
-    if held is not None:
-        yield Chunk([held.with_snapshot_marker(len(held) - 1, "last") if split.is_last and len(held) else held])
+class _Rows:
+    """How the documents of a split become batches."""
+
+    def __init__(self, config: Config, split: Split, written: Written) -> None:
+        self._config, self._split, self._written = config, split, written
+        self._documents = Documents(config)
+        self._table = self._documents.schema(split.table)
+
+    def batches(self, client: Client) -> Iterator[ChangeBatch]:
+        """The documents of the split, none if there are none."""
+        config, split, order = self._config, self._split, 0
+        # A collection that is not cut comes in its natural order: the reference's, and the fastest to read.
+        bounds = {} if split.is_whole else between(split.low, split.high)
+        options: dict[str, Any] = {**at_time(split.moment.time), **of_collection(split.uuid), **bounds}
+        options["filter"] = condition(split.condition)
+        if config.number("snapshot.fetch.size"):
+            options["batchSize"] = config.number("snapshot.fetch.size")
+        with FAILURES.translated(f"{split.table}: the snapshot cannot read the collection"):
+            try:
+                for found in batches(client, split.table, options):
+                    if len(found.documents):
+                        yield self.batch(found.documents, order)
+                        order += ORDER_STEP * len(found.documents)
+            except OperationFailure as error:
+                if code_of(error) == SNAPSHOT_TOO_OLD:
+                    raise _too_old(split) from error
+                if code_of(error) != UUID_MISMATCH:
+                    raise
+                _check_dropped(split, details(error).get("actualCollection"))
+
+    def batch(self, documents: Values, order: int) -> ChangeBatch:
+        """Documents as a batch, the first of them the `order`th."""
+        rows = reads(documents, self._table, self._documents, order, self._written)
+        return ChangeBatch(self._table, rows, self._split.read)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -81,17 +81,18 @@ class MongoSnapshots(OnDemandSnapshots):
         """See Snapshots.open_now."""
         return Handle(self._server, Moment(self._server.ask(cluster_time), uuid.uuid4().hex))
 
-    def plan(
+    def cut(
         self,
         config: Config,
         handle: Handle,
-        wanted: Mapping[str, str | None] | None = None,
-        place: Place | None = None,
+        wanted: Mapping[str, str | None] | None,
+        place: Place | None,
+        plan: Callable[[splits.MongoCuts], list[Split]],
     ) -> list[Split]:
-        """See Snapshots.plan."""
+        """See Snapshots.cut."""
         if not handle.is_valid(config):
             raise SnapshotGone("the server no longer has the documents as of the snapshot's time")
-        return self._server.ask(lambda client: splits.plan(client, config, handle.moment, wanted, place))
+        return self._server.ask(lambda client: plan(splits.MongoCuts(client, config, handle.moment, wanted)))
 
     def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
         """See OnDemandSnapshots.new_signals."""

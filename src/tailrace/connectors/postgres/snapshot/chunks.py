@@ -23,7 +23,7 @@ from tailrace.connectors.postgres.snapshot.paging import Paging
 from tailrace.connectors.postgres.snapshot.selects import refusals
 from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import ChunkTable
-from tailrace.connectors.snapshots import Unread
+from tailrace.connectors.snapshots import Unread, check_width
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId, TableSchema
 
@@ -148,12 +148,7 @@ class LockedTable(ChunkTable):
     def rows_of(self, wanted: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
         """See ChunkTable.rows_of."""
         types = self._key_types(self.paged_by(None))
-        if any(len(key) != len(types) for key in wanted):
-            raise SourceError(
-                f"the table's key has {len(types)} columns, and a key of the signal has another number",
-                where=self.name,
-                remedy="send each key as a list with one text for each column of the key",
-            )
+        check_width(wanted, len(types), self.name)
         found, _ = keys.rows(self.connection, self.captured, types, wanted)
         absent = keys.images(self.connection, self.captured, types, wanted, absent=True)
         return found, keys.as_rows(self.captured, absent)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
-from tailrace.connectors.base import Key
 from tailrace.connectors.postgres.catalog.table_keys import table_keys
+from tailrace.connectors.snapshots import PagingKey
 from tailrace.model.table import TableId
 
 _BLOCK_BYTES = 8192
@@ -56,8 +56,8 @@ class Keys:
     """A range of a table's primary key, (above, upto] in the key's own order; None is open."""
 
     key: tuple[KeyColumn, ...]
-    above: Key | None = None
-    upto: Key | None = None
+    above: PagingKey | None = None
+    upto: PagingKey | None = None
 
     def condition(self) -> sql.Composable:
         """The range as a WHERE clause, empty when it is open on both sides."""
@@ -131,7 +131,7 @@ def block_ranges(connection: psycopg.Connection, table: TableId, most_bytes: int
 
 
 def key_ranges(
-    connection: psycopg.Connection, table: TableId, key: tuple[KeyColumn, ...], above: Key | None, pieces: int
+    connection: psycopg.Connection, table: TableId, key: tuple[KeyColumn, ...], above: PagingKey | None, pieces: int
 ) -> list[Range]:
     """About so many ranges of even numbers of rows, from `above` on, by a sample of the table's blocks."""
     name, wanted = sql.Identifier(table.schema, table.table), pieces * _DRAWN
@@ -153,11 +153,11 @@ def key_ranges(
         condition=Keys(key, above).condition(),
         pieces=sql.Literal(pieces),
     )
-    borders: list[Key] = [tuple(found) for found in connection.execute(query)]
+    borders: list[PagingKey] = [tuple(found) for found in connection.execute(query)]
     return [Keys(key, low, high) for low, high in zip([above, *borders], [*borders, None], strict=True)]
 
 
-def literals(key: tuple[KeyColumn, ...], bound: Key) -> sql.Composable:
+def literals(key: tuple[KeyColumn, ...], bound: PagingKey) -> sql.Composable:
     """A key, given as texts, as a row of values."""
     values = (column.value(sql.Literal(text)) for column, text in zip(key, bound, strict=True))
     return sql.SQL("ROW({})").format(sql.SQL(", ").join(values))

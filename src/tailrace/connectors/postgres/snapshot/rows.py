@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -21,8 +21,9 @@ from tailrace.connectors.postgres.position import SOURCE_TYPE
 from tailrace.connectors.postgres.server.user_sql import subquery
 from tailrace.connectors.postgres.snapshot import transfer
 from tailrace.connectors.postgres.snapshot.blocks import Block
-from tailrace.connectors.postgres.snapshot.ranges import Keys, Range
+from tailrace.connectors.postgres.snapshot.ranges import WHOLE, Keys, Range
 from tailrace.connectors.snapshots import Place
+from tailrace.connectors.table_split import TableSplit
 from tailrace.model.arrow import indices, repeat
 from tailrace.model.change import READ, ChangeBatch, SnapshotRead
 from tailrace.model.table import TableSchema
@@ -45,55 +46,39 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class SnapshotSplit:
-    """Part of a table for one task. `first`, `last`: the markers of its first and last row, if they have one.
+class SnapshotSplit(TableSplit):
+    """Implements SnapshotSplit: part of a table for one task.
 
-    `select`, where one is given, is read instead of the table. `before` and `after` are sent around the rows. `began`
-    is the name of the snapshot that the table's first rows were read under, if that was an earlier attempt.
-    `bytes` is about how large it is, `storage` the table's file where the range is one of keys, `read_id` that of a
-    SnapshotRead.
+    `select`, where one is given, is read instead of the table. `storage` is its file where the range is one of keys.
     """
 
     moment: Moment
-    table: CapturedTable
-    range: Range
-    first: str | None = None
-    last: str | None = None
+    captured: CapturedTable = field(kw_only=True)
+    range: Range = WHOLE
     select: str | None = None
-    before: tuple[Notice, ...] = ()
-    after: tuple[Notice, ...] = ()
-    began: str | None = None
-    bytes: int = 0
     storage: int | None = None
-    read_id: str = ""
+
+    @property
+    def snapshot(self) -> str:
+        """See TableSplit.snapshot: its position, which no other snapshot of the pipeline has."""
+        return self.began or str(self.moment.lsn)
 
     @property
     def read(self) -> SnapshotRead:
         """What its rows belong to."""
-        began = str(self.moment.lsn) if self.began is None else self.began
-        return SnapshotRead(self.read_id, began, self.moment.lsn)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """See SnapshotSplit.names of the ports."""
-        return (str(self.table.schema.id),)
+        return self.read_at(self.moment.lsn)
 
     @property
     def resume_point(self) -> Place | None:
-        """See SnapshotSplit.resume_point of the ports."""
+        """See SnapshotSplit.resume_point."""
         if not isinstance(self.range, Keys) or self.range.above is None:
             return None
-        began = str(self.moment.lsn) if self.began is None else self.began
-        return Place((), self.range.above, began, self.storage)
-
-    def announced(self, notices: tuple[Notice, ...]) -> SnapshotSplit:
-        """See SnapshotSplit.announced of the ports."""
-        return replace(self, before=(*notices, *self.before))
+        return Place((), self.range.above, self.snapshot, self.storage)
 
     @property
     def query(self) -> sql.Composable:
         """The split's rows, as they stand behind a SELECT list."""
-        return sql.SQL(" FROM {}{}").format(source(self.table, self.select), self.range.condition())
+        return sql.SQL(" FROM {}{}").format(source(self.captured, self.select), self.range.condition())
 
 
 def source(table: CapturedTable, select: str | None) -> sql.Composable:
@@ -138,25 +123,22 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
         return
     if split.before:
         yield Chunk([], controls=notify(config, split.before))
-    held: ChangeBatch | None = None
+    rows = 0
+    for batch in split.marked(_batches(config, split)):
+        rows += len(batch)
+        yield Chunk([batch])
+    if split.after:
+        yield Chunk([], controls=notify(config, [notice.with_rows(rows) for notice in split.after]))
+
+
+def _batches(config: Config, split: SnapshotSplit) -> Iterator[ChangeBatch]:
     order, faults = 0, Faults.of(config)
     # What a SELECT of the user's gives may have other types than the table: nobody knows its size, so it comes as text.
-    for block in transfer.blocks(config, split.moment.name, split.table, split.query, split.bytes):
+    for block in transfer.blocks(config, split.moment.name, split.captured, split.query, split.bytes):
         batch = _sound(config, faults, split, block, order)
-        if batch is None:
-            continue
-        order += block.rows * ORDER_STEP
-        if held is None:
-            batch = batch.with_snapshot_marker(0, split.first)
-        else:
-            yield Chunk([held])
-        held = batch
-    if held is not None:
-        # The very first row keeps its marker even as the last of its table, not as the last of all.
-        keeps_first = order == ORDER_STEP and split.first == "first" and split.last != "last"
-        yield Chunk([held if keeps_first else held.with_snapshot_marker(len(held) - 1, split.last)])
-    if split.after:
-        yield Chunk([], controls=notify(config, [notice.with_rows(order // ORDER_STEP) for notice in split.after]))
+        if batch is not None:
+            yield batch
+            order += block.rows * ORDER_STEP
 
 
 def _sound(config: Config, faults: Faults, split: SnapshotSplit, block: Block, order: int) -> ChangeBatch | None:
@@ -164,14 +146,14 @@ def _sound(config: Config, faults: Faults, split: SnapshotSplit, block: Block, o
     return faults.sound(
         block.rows,
         lambda places: _batch(split, _selected(config, split, block.images(places)), order),
-        lambda row: f"{split.table.schema.id}, snapshot row {order // ORDER_STEP + row}",
+        lambda row: f"{split.table}, snapshot row {order // ORDER_STEP + row}",
     )
 
 
 def _selected(config: Config, split: SnapshotSplit, images: pa.StructArray) -> pa.StructArray:
     """The images. The reference engine does not select key columns that values leave out, so keys have nothing there
     (RelationalSnapshotChangeEventSource.getPreparedColumnNames); it selects all columns if values have none."""
-    shown = [column.in_value for column in split.table.schema.columns]
+    shown = [column.in_value for column in split.captured.schema.columns]
     if all(shown) or not any(shown) or split.select is not None or not config.flag("compat.faults"):
         return images
     columns = [
@@ -182,7 +164,7 @@ def _selected(config: Config, split: SnapshotSplit, images: pa.StructArray) -> p
 
 
 def _batch(split: SnapshotSplit, images: pa.StructArray, order: int) -> ChangeBatch:
-    return ChangeBatch(split.table.schema, _reads(split.moment, images, order), split.read)
+    return ChangeBatch(split.captured.schema, _reads(split.moment, images, order), split.read)
 
 
 def _reads(moment: Moment, images: pa.StructArray, order: int) -> pa.RecordBatch:

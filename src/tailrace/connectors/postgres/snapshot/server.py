@@ -85,15 +85,17 @@ class PostgresSnapshots:
         """See Snapshots.open_now."""
         return export_now(config)
 
-    def plan(
+    def cut(
         self,
         config: Config,
         handle: Export,
-        wanted: Mapping[str, str | None] | None = None,
-        place: Place | None = None,
+        wanted: Mapping[str, str | None] | None,
+        place: Place | None,
+        plan: Callable[[splits.PostgresCuts], list[splits.Split]],
     ) -> list[splits.Split]:
-        """See Snapshots.plan."""
-        return splits.plan(config, handle, wanted, place)
+        """See Snapshots.cut."""
+        with connect.connect(config, application="tailrace planner") as connection:
+            return plan(splits.PostgresCuts(connection, config, handle, wanted, place))
 
     def verified(self, config: Config, handle: Export, place: Place) -> Place:
         """See Snapshots.verified."""

@@ -1,20 +1,17 @@
-"""Plans the splits of a snapshot: tables, order, ranges and markers."""
+"""Cuts tables into splits that are read under one exported snapshot."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import psycopg
 from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.config.overrides import overrides
-from tailrace.connectors.base import Key
 from tailrace.connectors.columns import CapturedTable
-from tailrace.connectors.notifications import is_wanted
+from tailrace.connectors.notifications import Notice
 from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.server.connect import connect
 from tailrace.connectors.postgres.server.user_sql import one_statement
@@ -24,69 +21,95 @@ from tailrace.connectors.postgres.snapshot.partitions import side_by_side
 from tailrace.connectors.postgres.snapshot.ranges import Keys, Range
 from tailrace.connectors.postgres.snapshot.rows import EmptySplit, Moment, SnapshotSplit
 from tailrace.connectors.postgres.snapshot.selects import Selects, as_table, in_order, refusals
-from tailrace.connectors.snapshot_notices import around_splits
-from tailrace.connectors.snapshots import Place, what_is_left
+from tailrace.connectors.snapshot_ports import Cuts
+from tailrace.connectors.snapshots import Place
 from tailrace.connectors.split_sizes import fits, is_chunked, pieces
 from tailrace.model.table import TableId, TableSchema
 
 Split = SnapshotSplit | EmptySplit
 
 
+class PostgresCuts(Cuts):
+    """Implements Cuts under an exported snapshot: a table is cut by its blocks, its partitions or its primary key.
+
+    `wanted` has the tables that a signal asks for, and their SELECTs. At a `place` tables that one micro-batch cannot
+    read are cut by their keys, so that a restart can resume inside of them.
+    """
+
+    def __init__(
+        self,
+        connection: psycopg.Connection,
+        config: Config,
+        export: Export,
+        wanted: Mapping[str, str | None] | None,
+        place: Place | None,
+    ) -> None:
+        self._connection, self._config, self._export = connection, config, export
+        self._wanted, self._place = wanted, place
+        self.is_chunked = is_chunked(config)
+        self._moment = _moment(connection, export)
+        self._catalog = Catalog(connection, config)
+        self._selects = Selects(config)
+        self._given = overrides(config) if wanted is None else wanted
+        self._empty: dict[TableId, TableSchema] = {}
+
+    def tables(self) -> list[TableId]:
+        """See Cuts.tables."""
+        return self._catalog.tables()
+
+    def to_read(self) -> list[TableId]:
+        """See Cuts.to_read."""
+        return to_read(self._connection, self._config)
+
+    def in_order(self, tables: list[TableId]) -> list[TableId]:
+        """See Cuts.in_order: that of snapshot.tables.order.by.row.count."""
+        return in_order(self._connection, self._config, tables)
+
+    def prepare(self, tables: Sequence[TableId]) -> None:
+        """See Cuts.prepare: locks the tables if the snapshot was exported without, and reads as of it from here on."""
+        if self._wanted is not None or (self._place is not None and not self._place.is_whole):
+            self._export.lock(self._config, tables)
+        adopt(self._connection, self._config, self._export.name)
+        self._catalog = Catalog(self._connection, self._config)
+
+    def splits(self, table: TableId, resumed: Place | None) -> list[SnapshotSplit] | None:
+        """See Cuts.splits: those that have rows at their edges; a table without rows has none."""
+        captured = self._catalog.table(table)
+        if captured is None:
+            return None
+        is_read_at_all, select = self._selects.of(captured, self._given.get(str(table)))
+        if not is_read_at_all:
+            return None
+        origin = self._selects.origin(table, select, self._wanted)
+        with refusals(self._config, table, origin):
+            if select is not None and origin is not None:
+                # Before tasks fail of it, and before it becomes part of COPY.
+                select = as_table(self._catalog, captured, select, origin)
+            cut = _ranges(self._catalog, captured, select, self._place, resumed)
+            found = _table_splits(self._connection, self._moment, captured, cut)
+        if not found:
+            self._empty[table] = captured.schema
+        return found
+
+    def has_rows(self, split: SnapshotSplit) -> bool:
+        """See Cuts.has_rows: each split at the edge of a table has."""
+        return True
+
+    def count(self, split: SnapshotSplit) -> int:
+        """See Cuts.count."""
+        whole = replace(split, range=ranges.WHOLE, select=None)
+        row = self._connection.execute(sql.SQL("SELECT count(*){}").format(whole.query)).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def without_rows(self, tables: Sequence[TableId], notices: tuple[Notice, ...]) -> list[EmptySplit]:
+        """See Cuts.without_rows: one split has all tables without rows."""
+        return [EmptySplit(self._moment, tuple(self._empty[table] for table in tables), notices)]
+
+
 def to_read(connection: psycopg.Connection, config: Config) -> list[TableId]:
     """The tables that a first snapshot reads, in order."""
     return in_order(connection, config, Catalog(connection, config).snapshot_tables())
-
-
-def plan(
-    config: Config, export: Export, wanted: Mapping[str, str | None] | None = None, place: Place | None = None
-) -> list[Split]:
-    """Splits under an exported snapshot, in snapshot order, markers included.
-
-    Of all captured tables, or of those in `wanted`, which may give a SELECT to read instead, or of what is left at
-    `place`: then tables that one micro-batch cannot read are cut by their keys.
-    """
-    with connect(config, application="tailrace planner") as connection:
-        moment = _moment(connection, export)
-        tables = _tables(connection, config, wanted, place)
-        if wanted is not None or (place is not None and not place.is_whole):
-            export.lock(config, tables)
-        adopt(connection, config, export.name)
-        catalog = Catalog(connection, config)
-        splits: list[SnapshotSplit] = []
-        empty: list[TableSchema] = []
-        selects, given = Selects(config), overrides(config) if wanted is None else wanted
-        for table in tables:
-            captured = catalog.table(table)
-            is_read_at_all, select = (False, None) if captured is None else selects.of(captured, given.get(str(table)))
-            if captured is None or not is_read_at_all:
-                continue
-            resumed = None if place is None else place.of(table)
-            origin = selects.origin(table, select, wanted)
-            with refusals(config, table, origin):
-                if select is not None and origin is not None:
-                    # Before tasks fail of it, and before it becomes part of COPY.
-                    select = as_table(catalog, captured, select, origin)
-                cut = _ranges(catalog, captured, select, place, resumed)
-                found = _table_splits(connection, moment, captured, cut)
-            is_first = not splits and not empty and (place is None or place.is_whole)
-            if not found and resumed is None:
-                empty.append(captured.schema)
-            splits.extend(_with_beginning(found, resumed, is_first=is_first))
-        if splits:
-            splits[-1] = replace(splits[-1], last="last")
-        if is_wanted(config):
-            known, lists = catalog.tables(), catalog.filter.lists
-            listed = tables if wanted is not None else [one for one in known if lists(one)]
-            return _with_notices(catalog, moment, splits, empty, tables, listed)
-        return [*splits, *([EmptySplit(moment, tuple(empty))] if empty else [])]
-
-
-def _with_beginning(found: list[SnapshotSplit], resumed: Place | None, *, is_first: bool) -> list[SnapshotSplit]:
-    """A table's splits with the snapshot that began it if it is `resumed`, else with the marker of its first row."""
-    if resumed is not None:
-        return [replace(split, began=resumed.began) for split in found]
-    first = "first" if is_first else "first_in_data_collection"
-    return [replace(split, first=first) for split in found[:1]] + found[1:]
 
 
 def _moment(connection: psycopg.Connection, export: Export) -> Moment:
@@ -96,38 +119,6 @@ def _moment(connection: psycopg.Connection, export: Export) -> Moment:
     ).fetchone()
     assert row is not None
     return Moment(export.name, export.lsn, row[0], row[1])
-
-
-def _tables(
-    connection: psycopg.Connection, config: Config, wanted: Mapping[str, str | None] | None, place: Place | None
-) -> list[TableId]:
-    catalog = Catalog(connection, config)
-    tables = what_is_left(catalog.tables, lambda: to_read(connection, config), wanted, place)
-    return tables if wanted is None else in_order(connection, config, tables)
-
-
-def _with_notices(
-    catalog: Catalog,
-    moment: Moment,
-    splits: list[SnapshotSplit],
-    empty: list[TableSchema],
-    tables: list[TableId],
-    listed: list[TableId],
-) -> list[Split]:
-    """The splits with what is to be sent around them, in the order of `tables`; those `listed` are named with each.
-
-    Tasks only know how many rows they read themselves: those of a table that several read are counted here.
-    """
-    connection, config = catalog.connection, catalog.config
-    read = Counter(split.table.schema.id for split in splits)
-    several = {split.table.schema.id: split for split in splits if read[split.table.schema.id] > 1 or _is_part(split)}
-    counts = {str(table): _count(connection, split) for table, split in several.items()}
-    names = [str(split.table.schema.id) for split in splits]
-    seen = {*names, *(str(schema.id) for schema in empty)}
-    order = [name for name in map(str, tables) if name in seen]
-    around, notices = around_splits(names, order, [str(table) for table in listed], counts, chunked=is_chunked(config))
-    with_notices = [replace(split, before=one[0], after=one[1]) for split, one in zip(splits, around, strict=True)]
-    return [*with_notices, *([EmptySplit(moment, tuple(empty), notices)] if empty or notices else [])]
 
 
 def verified(config: Config, export: Export, place: Place) -> Place:
@@ -141,17 +132,6 @@ def verified(config: Config, export: Export, place: Place) -> Place:
         key = () if table is None else ranges.primary_key(connection, table)
         same = table is not None and ranges.storage(connection, table) == place.storage
         return place if same and len(key) == len(place.last) else place.restarted()
-
-
-def _is_part(split: SnapshotSplit) -> bool:
-    return split.range != ranges.WHOLE
-
-
-def _count(connection: psycopg.Connection, split: SnapshotSplit) -> int:
-    whole = replace(split, range=ranges.WHOLE, select=None)
-    row = connection.execute(sql.SQL("SELECT count(*){}").format(whole.query)).fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 @dataclass(frozen=True)
@@ -176,7 +156,7 @@ def _ranges(
     if resumed is not None or (place is not None and not fits(config, [(str(id_), size)])):
         key = ranges.primary_key(connection, id_)
     if key:
-        above = None if resumed is None else cast("Key | None", resumed.last)  # a primary key has no nulls
+        above = None if resumed is None else resumed.last
         cut = [_Cut(one) for one in ranges.key_ranges(connection, id_, key, above, count)]
     else:
         names = [column.name for column in table.schema.columns]
@@ -194,15 +174,15 @@ def _table_splits(
 ) -> list[SnapshotSplit]:
     """The splits of one table that hold rows at their edges: empty ones at either end are left out."""
     number = ranges.storage(connection, table.schema.id) if isinstance(cut[0].range, Keys) else None
+    id_ = table.schema.id
     splits = [
-        SnapshotSplit(moment, table, one.range, select=one.select, bytes=one.bytes, storage=number) for one in cut
+        SnapshotSplit(moment, id_, one.bytes, captured=table, range=one.range, select=one.select, storage=number)
+        for one in cut
     ]
     while splits and _empty(connection, splits[0]):
         splits.pop(0)
     while splits and _empty(connection, splits[-1]):
         splits.pop()
-    if splits:
-        splits[-1] = replace(splits[-1], last="last_in_data_collection")
     return splits
 
 

@@ -13,11 +13,12 @@ from tailrace.config import Config
 from tailrace.connectors.change_tables.change_table import ChangeTable
 from tailrace.connectors.change_tables.changes import AFTER, BEFORE, ChangeRows, Changes, Ints
 from tailrace.connectors.change_tables.gap import InstanceGone
-from tailrace.connectors.change_tables.images import images, selected
 from tailrace.connectors.change_tables.lsn import texts_of
-from tailrace.connectors.change_tables.tables import Block, Instance, SourceColumn
+from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.sql_tables.images import images, selected
+from tailrace.connectors.sql_tables.tables import Block, SourceColumn
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.position import LSN_BYTES
 from tailrace.connectors.sqlserver.statements import name

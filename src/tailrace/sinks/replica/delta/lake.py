@@ -43,13 +43,10 @@ class DeltaLake:
             return frozenset()
         return frozenset(info.base_name for info in found if info.type == fs.FileType.Directory)
 
-    def has(self, name: str) -> bool:
-        """See Lake."""
-        return DeltaTable.is_deltatable(self.uri(name), dict(self.options))
-
     def open(self, name: str) -> Delta | None:
         """See Lake."""
-        return Delta(DeltaTable(self.uri(name), storage_options=dict(self.options))) if self.has(name) else None
+        is_there = DeltaTable.is_deltatable(self.uri(name), dict(self.options))
+        return Delta(DeltaTable(self.uri(name), storage_options=dict(self.options))) if is_there else None
 
     def create(self, name: str, rows: Rows, mark: Mark, kept_seconds: int | None) -> None:
         """See Lake."""

@@ -59,11 +59,6 @@ class IcebergLake:
             return frozenset()
 
     @translated
-    def has(self, name: str) -> bool:
-        """See Lake."""
-        return self._catalog.table_exists((*self.namespace, name))
-
-    @translated
     def open(self, name: str) -> Iceberg | None:
         """See Lake."""
         try:

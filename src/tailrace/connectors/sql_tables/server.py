@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.tables import Connection
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import Failures
+from tailrace.connectors.sql_tables.tables import Connection
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Connection)
 
 
 class ReconnectingServer(Generic[C]):
-    """Implements Server (change_tables/dialect.py). `connect` opens a connection, and may raise the driver's errors."""
+    """Implements Server (sql_tables/tables.py). `connect` opens a connection, and may raise the driver's errors."""
 
     def __init__(self, config: Config, failures: Failures, connect: Callable[[], C]) -> None:
         self.config = config

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from tailrace.connectors.change_tables.tables import Block, Row
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.sql_tables.tables import Block, Row
 from tailrace.connectors.value_type import ValueType, converted
 
 

@@ -10,13 +10,12 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
-from tailrace.connectors.change_tables.chunks import PagedTable
-from tailrace.connectors.change_tables.dialect import Dialect
-from tailrace.connectors.change_tables.images import block, expression, image, images, selected
-from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.change_tables.tables import Connection
-from tailrace.connectors.ports import SourceNow
+from tailrace.connectors.ports import Position, SourceNow
 from tailrace.connectors.shared_keys import is_unique, key_not_unique
+from tailrace.connectors.sql_tables.chunks import PagedTable
+from tailrace.connectors.sql_tables.dialect import SqlDialect
+from tailrace.connectors.sql_tables.images import block, expression, image, images, selected
+from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.errors import SourceError
 from tailrace.model.native import compared_rows
 from tailrace.model.table import TableId, TableSchema
@@ -25,17 +24,17 @@ _PIECE = 500
 _BLOCK = 20_000
 
 
-class ChangeTableNow(SourceNow):
+class SqlTablesNow(SourceNow):
     """Implements SourceNow. Rows are read as they are at that moment, each table after the other."""
 
-    def __init__(self, dialect: Dialect, connection: Connection, config: Config) -> None:
+    def __init__(self, dialect: SqlDialect, connection: Connection, config: Config) -> None:
         self._dialect, self._connection, self._config = dialect, connection, config
         self._catalog = dialect.catalog(connection, config)
         self._tables: dict[TableId, PagedTable] = {}
 
     @cached_property
-    def horizon(self) -> Reading:
-        """See SourceNow.horizon: queried after the capture program had time to read what is committed by now."""
+    def horizon(self) -> Position:
+        """See SourceNow.horizon: queried once the log had time to get what is committed by now."""
         with self._translated("the capture program cannot be queried"):
             self._dialect.wait_for_log(self._connection, self._config)
             return self._dialect.log_end(self._connection, self._config)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tailrace.connectors.change_tables.rows import _without_hidden_keys
+from tailrace.connectors.sql_tables.rows import _without_hidden_keys
 from tailrace.model.schema import INT64
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.model.table_id import SCHEMA_TABLE

@@ -4,68 +4,41 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.connectors.base import Key
-from tailrace.connectors.change_tables.dialect import Dialect
-from tailrace.connectors.change_tables.images import block, expression, images, selected
-from tailrace.connectors.change_tables.keys import KeyColumn, after, key_columns, literal, order, printed
-from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.change_tables.source_rows import source_rows
-from tailrace.connectors.change_tables.tables import Connection, Described, LastChange
 from tailrace.connectors.columns import CapturedTable
+from tailrace.connectors.ports import Position
 from tailrace.connectors.refusals import refusals
 from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Page
-from tailrace.connectors.snapshots import Flags, PagingKey, Unread
-from tailrace.errors import SourceError
-from tailrace.model.arrow import flags
-from tailrace.model.change import COMMIT, ChangeBatch
+from tailrace.connectors.snapshots import PagingKey, Unread, check_width
+from tailrace.connectors.sql_tables.dialect import SqlDialect
+from tailrace.connectors.sql_tables.images import block, expression, images, selected
+from tailrace.connectors.sql_tables.keys import KeyColumn, after, key_columns, literal, order, printed
+from tailrace.connectors.sql_tables.tables import Connection, Described
 from tailrace.model.table import TableId, TableSchema
 
 # Keys of one statement.
 _PIECE = 500
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedUntil:
-    """Implements Fence: what was captured before a chunk was read was committed before, so the chunk's rows have it."""
-
-    position: Reading
-
-    @staticmethod
-    def parse(text: str) -> CapturedUntil:
-        """From its text."""
-        return CapturedUntil(Reading.from_text(text))
-
-    def supersedes(self, batch: ChangeBatch) -> Flags:
-        """See Fence."""
-        until = self.position.lsn(batch.table.id.database)
-        return flags(pc.greater(batch.rows.column(COMMIT), until))
-
-
 @dataclass(frozen=True)
 class Session(ChunkSession):
     """Implements ChunkSession."""
 
-    dialect: Dialect
+    dialect: SqlDialect
     connection: Connection
     config: Config
     signals: SignalSource
 
-    @contextmanager
-    def window(self, table: TableId) -> Iterator[None]:
+    def window(self, table: TableId) -> AbstractContextManager[None]:
         """See ChunkSession.window: the marks are in the table's own database."""
-        opened = self.signals.open_window(self.connection, table.database)
-        try:
-            yield
-        finally:
-            self.signals.close_window(self.connection, opened)
+        return self.signals.window(self.connection, table.database)
 
     @contextmanager
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[PagedTable]:
@@ -75,7 +48,7 @@ class Session(ChunkSession):
         if number is None:
             raise Unread("there is no such table", "UNKNOWN_SCHEMA")
         whole = catalog.described(table, number)
-        captured = catalog.capture(catalog.now(table, catalog.newest(), number))
+        captured = catalog.capture(catalog.descriptions()(table, number))
         if captured is None:
             raise Unread("none of its columns is captured", "UNKNOWN_SCHEMA")
         catalog.guard(captured, number)
@@ -92,7 +65,7 @@ class Session(ChunkSession):
 class PagedTable(ChunkTable):
     """Implements ChunkTable."""
 
-    dialect: Dialect
+    dialect: SqlDialect
     connection: Connection
     config: Config
     captured: CapturedTable
@@ -117,19 +90,14 @@ class PagedTable(ChunkTable):
         """See ChunkTable.fence."""
         return self.dialect.log_end(self.connection, self.config).to_text()
 
-    def end(self) -> Reading:
+    def end(self) -> Position:
         """See ChunkTable.end."""
         return self.dialect.log_end(self.connection, self.config)
 
     def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
         """See ChunkTable.rows_of."""
         columns = self.key_of(self.schema.key)
-        if any(len(key) != len(columns) for key in keys):
-            raise SourceError(
-                f"the table's key has {len(columns)} columns, and a key of the signal has another number",
-                where=str(self.schema.id),
-                remedy="send each key as a list with one text for each column of the key",
-            )
+        check_width(keys, len(columns), str(self.schema.id))
         found, there = self.found(columns, keys)
         gone = [key for key in dict.fromkeys(keys) if key not in there]
         return found, self.of_keys(columns, gone)
@@ -187,12 +155,9 @@ class PagedTable(ChunkTable):
         columns = block(rows) if rows else [pa.nulls(0)] * len(self.schema.columns)
         return images(self.captured, columns, len(rows))
 
-    def source(self, count: int, end: Reading) -> pa.StructArray:
-        """See ChunkTable.source: the last change that was captured."""
-        database = self.schema.id.database
-        instances = self.dialect.catalog(self.connection, self.config).instances(database)
-        last = self.dialect.last_change(self.connection, instances, end.lsn(database))
-        return source_rows(self.dialect, last or LastChange(end.lsn(database)), count)
+    def source(self, count: int, end: Position) -> pa.StructArray:
+        """See ChunkTable.source."""
+        return self.dialect.source_at(self.connection, self.config, self.schema.id, end, count)
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tailrace.config.masks import Stars
-from tailrace.connectors.change_tables.images import nulls
 from tailrace.connectors.column_info import ColumnInfo, SourceType
 from tailrace.connectors.masking import altered
+from tailrace.connectors.sql_tables.images import nulls
 from tailrace.connectors.value_type import cast_type, text_type
 
 

@@ -19,9 +19,6 @@ from tailrace.javalike.hashes import set_order
 
 Notices = tuple[Notice, ...]
 
-WITHOUT_ROWS: Notices = (Notice(INITIAL, STARTED), Notice(INITIAL, COMPLETED))
-"""The notices of a snapshot that reads no table."""
-
 
 def around_splits(
     splits: Sequence[str],
@@ -30,14 +27,14 @@ def around_splits(
     counts: Mapping[str, int],
     *,
     chunked: bool,
-    steps: Mapping[str, int] | None = None,
+    steps: Mapping[str, int],
 ) -> tuple[list[tuple[Notices, Notices]], Notices]:
     """For each split, given by its table's name, what is sent before and after it; the latter result if there is none.
 
     `order` has all tables that are read; those without splits are empty. With an empty `captured` notices do not list
     tables. `counts` has the rows of tables that several splits read; of the others the reader knows them. Splits are
     chunks in the words of notifications; those of tables of one are sent only if all are (`chunked`). `steps` has the
-    rows of each split but the last, for tables where they are known.
+    rows of each split but the last, 0 where they are not known.
     """
     # What is read is listed as Debezium does: in the order of a Java HashSet.
     tables, parts = ",".join(captured), Counter(splits)
@@ -53,7 +50,7 @@ def around_splits(
         for index in range(total):
             after: Notices = (done,) if index == total - 1 else ()
             if chunked or total > 1:
-                waiting += (chunk_begins(name, index, total, index * (steps or {}).get(name, 0)),)
+                waiting += (chunk_begins(name, index, total, index * steps.get(name, 0)),)
                 after = (chunk_ends(name, index, total, tables), *after)
             if name in parts:
                 around.append((waiting, after))

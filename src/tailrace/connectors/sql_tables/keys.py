@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tailrace.connectors.change_tables.dialect import Dialect
-from tailrace.connectors.change_tables.tables import Described
+from tailrace.connectors.snapshots import PagingKey
+from tailrace.connectors.sql_tables.dialect import SqlDialect
+from tailrace.connectors.sql_tables.tables import Described
 
 
 @dataclass(frozen=True)
@@ -27,19 +28,19 @@ def key_columns(found: Described, names: Sequence[str]) -> tuple[KeyColumn, ...]
     return tuple(KeyColumn(each, known[each].type, not known[each].required) for each in names)
 
 
-def printed(dialect: Dialect, key: Sequence[KeyColumn]) -> str:
+def printed(dialect: SqlDialect, key: Sequence[KeyColumn]) -> str:
     """The key of a row as texts k0, k1, ..."""
     return ", ".join(
         f"{dialect.key_text(dialect.name(column.name), column.type)} AS k{place}" for place, column in enumerate(key)
     )
 
 
-def literal(dialect: Dialect, column: KeyColumn, value: str) -> str:
+def literal(dialect: SqlDialect, column: KeyColumn, value: str) -> str:
     """The value of a text, in the column's type."""
     return dialect.literal(column.type, value)
 
 
-def after(dialect: Dialect, key: Sequence[KeyColumn], values: Sequence[str | None]) -> str:
+def after(dialect: SqlDialect, key: Sequence[KeyColumn], values: PagingKey) -> str:
     """That a row comes after these values in the order of the key: true or false, never unknown."""
     alternatives = []
     for place, (column, value) in enumerate(zip(key, values, strict=True)):
@@ -50,7 +51,7 @@ def after(dialect: Dialect, key: Sequence[KeyColumn], values: Sequence[str | Non
     return "(" + " OR ".join(f"({each})" for each in alternatives or ["1 = 0"]) + ")"
 
 
-def _above(dialect: Dialect, column: KeyColumn, value: str | None) -> str | None:
+def _above(dialect: SqlDialect, column: KeyColumn, value: str | None) -> str | None:
     """That a row's value comes after another one; None if nothing does."""
     name = dialect.name(column.name)
     if value is None:
@@ -61,7 +62,7 @@ def _above(dialect: Dialect, column: KeyColumn, value: str | None) -> str | None
     return f"({above} AND {name} IS NOT NULL)" if dialect.nulls_first else f"({above} OR {name} IS NULL)"
 
 
-def _equal(dialect: Dialect, column: KeyColumn, value: str | None) -> str:
+def _equal(dialect: SqlDialect, column: KeyColumn, value: str | None) -> str:
     name = dialect.name(column.name)
     if value is None:
         return f"{name} IS NULL"
@@ -69,6 +70,6 @@ def _equal(dialect: Dialect, column: KeyColumn, value: str | None) -> str:
     return f"({same} AND {name} IS NOT NULL)" if column.is_nullable else same
 
 
-def order(dialect: Dialect, key: Sequence[KeyColumn], direction: str = "") -> str:
+def order(dialect: SqlDialect, key: Sequence[KeyColumn], direction: str = "") -> str:
     """The order of the key, or the opposite one."""
     return ", ".join(f"{dialect.name(column.name)}{direction}" for column in key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.databases import by_database, in_order
+from tailrace.connectors.sql_tables.databases import by_database, in_order
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE

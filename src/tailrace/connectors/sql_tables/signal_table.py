@@ -1,4 +1,4 @@
-"""Signal tables of databases with change tables: their statements."""
+"""Signal tables of relational databases: their statements."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from dataclasses import dataclass, field
 
 from tailrace.config import Config
 from tailrace.config.filters import tables_of_signals
-from tailrace.connectors.change_tables.dialect import Dialect
-from tailrace.connectors.change_tables.tables import Connection
 from tailrace.connectors.signal import CLOSE, DATA_BYTES, OPEN, Signal
 from tailrace.connectors.signal_source import NotSignals, SignalTable, Stored
+from tailrace.connectors.sql_tables.dialect import SqlDialect
+from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.model.table import TableId
 
 
 @dataclass
-class ChangeTableSignals(SignalTable):
+class SqlSignals(SignalTable):
     """Implements SignalTable."""
 
-    dialect: Dialect
+    dialect: SqlDialect
     config: Config
     table: TableId
     _columns: list[str] = field(default_factory=list)
 
     @staticmethod
-    def of(dialect: Dialect, config: Config) -> dict[str, SignalTable]:
+    def of(dialect: SqlDialect, config: Config) -> dict[str, SignalTable]:
         """The tables that `signal.data.collection` names, by their databases."""
-        return {table.database: ChangeTableSignals(dialect, config, table) for table in tables_of_signals(config)}
+        return {table.database: SqlSignals(dialect, config, table) for table in tables_of_signals(config)}
 
     @property
     def name(self) -> str:

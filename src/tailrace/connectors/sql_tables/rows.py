@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk
-from tailrace.connectors.change_tables.changes import ORDER_STEP
-from tailrace.connectors.change_tables.dialect import Dialect
-from tailrace.connectors.change_tables.images import images, selected
-from tailrace.connectors.change_tables.keys import KeyColumn, after
-from tailrace.connectors.change_tables.position import Reading, behind
-from tailrace.connectors.change_tables.schema_changes import initial_batches
-from tailrace.connectors.change_tables.source_rows import source_rows
-from tailrace.connectors.change_tables.tables import Connection, Described, LastChange
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.notifications import notify
 from tailrace.connectors.retry import retrying
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.snapshots import PagingKey, Place
+from tailrace.connectors.sql_tables.dialect import SqlDialect
+from tailrace.connectors.sql_tables.images import images, selected
+from tailrace.connectors.sql_tables.keys import KeyColumn, after
+from tailrace.connectors.sql_tables.tables import Connection, Described
 from tailrace.connectors.table_split import TableSplit
 from tailrace.model.arrow import repeat
 from tailrace.model.change import READ, ChangeBatch, SnapshotRead
@@ -32,46 +29,47 @@ from tailrace.model.table import TableId, TableSchema
 _FETCHED = 10_000
 
 
-@dataclass(frozen=True)
-class Moment:
-    """What all rows of a snapshot share: where the log begins after it, the server's time, and a name of its own.
+class Moment(Protocol):
+    """What all rows of a snapshot share. It is picklable, and its text is a name that no other snapshot has."""
 
-    A snapshot on demand has the `last` change of each database, too.
-    """
+    @property
+    def position(self) -> Any:
+        """See SnapshotHandle.position."""
 
-    position: Reading
-    ts_us: int
-    name: str
-    last: tuple[tuple[str, LastChange], ...] = ()
+    @property
+    def ts_us(self) -> int:
+        """The server's time, in microseconds since 1970 UTC."""
 
-    def __str__(self) -> str:
-        return self.name
+    def begins(self, table: TableId) -> str:
+        """Where the log begins that rows of the table lack."""
+
+    def source(self, dialect: Any, table: TableId, count: int) -> pa.StructArray:
+        """The `source` of so many rows of a table."""
+
+    def introduced(self, dialect: Any, structures: Sequence[Described]) -> list[ChangeBatch]:
+        """The structures of tables, which are sent before their rows."""
 
 
 @dataclass(frozen=True)
 class Split(TableSplit):
     """Implements SnapshotSplit: rows of a table above `low` and up to `high` of its key, texts as `keys.py` has them.
 
-    `rows` are those of each range of the table but the last, if they are known.
-    `first` and `last` are the markers of its first and last row. `select` is read instead of the table. `structures`
-    are sent first: the tables there are when a pipeline begins, or those of a blocking snapshot.
+    `select` is read instead of the table. `structures` are sent first: the tables there are when a pipeline begins, or
+    those of a blocking snapshot.
     """
 
     moment: Moment
     key: tuple[KeyColumn, ...] = ()
-    low: tuple[str | None, ...] | None = None
-    high: tuple[str | None, ...] | None = None
-    first: str | None = None
-    last: str | None = None
+    low: PagingKey | None = None
+    high: PagingKey | None = None
     select: str | None = None
     is_whole: bool = True
     structures: tuple[Described, ...] = ()
-    rows: int = 0
 
     @property
     def read(self) -> SnapshotRead:
         """What its rows belong to."""
-        return self.read_at(behind(self.moment.position.lsn(self.table.database)))
+        return self.read_at(self.moment.begins(self.table))
 
     @property
     def resume_point(self) -> Place | None:
@@ -81,11 +79,10 @@ class Split(TableSplit):
         return Place((), self.low, self.snapshot)
 
 
-def read(dialect: Dialect, config: Config, split: Split) -> Iterator[Chunk]:
+def read(dialect: SqlDialect, config: Config, split: Split) -> Iterator[Chunk]:
     """See Connector.rows."""
     if split.structures:
-        moment = split.moment
-        yield Chunk(initial_batches(dialect, split.structures, dict(moment.position.lsns), last=dict(moment.last)))
+        yield Chunk(split.moment.introduced(dialect, split.structures))
     if split.before:
         yield Chunk([], controls=notify(config, split.before))
     rows = 0
@@ -96,9 +93,9 @@ def read(dialect: Dialect, config: Config, split: Split) -> Iterator[Chunk]:
                 transaction.enter_context(
                     dialect.failures.translated(f"{split.table}: the snapshot cannot read the table")
                 )
-                # The end of the log under a lock: exactly the changes before it are in the rows.
-                end = _begun(dialect, config, connection, split.table, transaction)
-                read = split.read if end is None else replace(split.read, position=behind(end))
+                # Where the log goes on under a lock: exactly the changes before it are in the rows.
+                begins = _begun(dialect, config, connection, split.table, transaction)
+                read = split.read if begins is None else replace(split.read, position=begins)
                 for batch in _Rows(dialect, config, split, captured, read).batches(connection):
                     rows += len(batch)
                     yield Chunk([batch])
@@ -106,21 +103,21 @@ def read(dialect: Dialect, config: Config, split: Split) -> Iterator[Chunk]:
         yield Chunk([], controls=notify(config, [notice.with_rows(rows) for notice in split.after]))
 
 
-def _begun(dialect: Dialect, config: Config, connection: Connection, table: TableId, begun: ExitStack) -> str | None:
+def _begun(dialect: SqlDialect, config: Config, connection: Connection, table: TableId, begun: ExitStack) -> str | None:
     """Begin the transaction, which ends with `begun`, and lock the table; a lock that others hold is waited for."""
 
     def attempt() -> str | None:
         with ExitStack() as own, dialect.failures.translated(f"{table}: the snapshot cannot lock the table"):
             own.enter_context(dialect.transaction(connection, config))
-            end = dialect.locked(connection, config, table)
+            begins = dialect.locked(connection, config, table)
             begun.push(own.pop_all())
-            return end
+            return begins
 
     failures = dialect.failures
     return retrying(config, attempt, lambda error: failures.is_transient(error) and not failures.is_lost(error))
 
 
-def _connected(dialect: Dialect, config: Config, split: Split) -> Connection:
+def _connected(dialect: SqlDialect, config: Config, split: Split) -> Connection:
     """A connection; a server that is away is waited for. Rows that were read already are read again by another task."""
 
     def attempt() -> Connection:
@@ -134,33 +131,27 @@ def _connected(dialect: Dialect, config: Config, split: Split) -> Connection:
 class _Rows:
     """How the rows of a split become batches."""
 
-    dialect: Dialect
+    dialect: SqlDialect
     config: Config
     split: Split
     captured: CapturedTable
     read: SnapshotRead
 
     def batches(self, connection: Connection) -> Iterator[ChangeBatch]:
-        """The rows, with markers on the first and the last; one batch without rows for a table that has none."""
-        split = self.split
-        held: ChangeBatch | None = None
+        """The rows; one batch without rows for a table that has none."""
+        has_rows = False
+        for batch in self.split.marked(self._batches(connection)):
+            has_rows = True
+            yield batch
+        if not has_rows and self.split.is_whole:
+            yield self._batch(pa.nulls(0, self.captured.schema.row_type), 0)
+
+    def _batches(self, connection: Connection) -> Iterator[ChangeBatch]:
         order = 0
         for block in connection.blocks(self._statement(), self.config.number("snapshot.fetch.size") or _FETCHED):
             rows = len(block[0])
-            batch = self._batch(images(self.captured, block, rows), order)
-            if held is None:
-                batch = batch.with_snapshot_marker(0, split.first)
-            else:
-                yield held
-            held = batch
-            order += ORDER_STEP * rows
-        if held is None:
-            if split.is_whole:
-                yield self._batch(pa.nulls(0, self.captured.schema.row_type), 0)
-            return
-        # The very first row keeps its marker even as the last of its table, not as the last of all.
-        keeps_first = order == ORDER_STEP and split.first == "first" and split.last != "last"
-        yield held if keeps_first else held.with_snapshot_marker(len(held) - 1, split.last)
+            yield self._batch(images(self.captured, block, rows), order)
+            order += self.dialect.order_step * rows
 
     def _statement(self) -> str:
         split, dialect = self.split, self.dialect
@@ -178,14 +169,13 @@ class _Rows:
         schema, moment, table = self.captured.schema, self.split.moment, self.split.table
         if self.config.flag("compat.faults"):
             found = _without_hidden_keys(schema, found)
-        last = dict(moment.last).get(table.database, LastChange(moment.position.lsn(table.database)))
         size = len(found)
         columns = {
             "op": repeat(READ, size),
-            "order": pa.array(order + ORDER_STEP * np.arange(size, dtype=np.int64)),
+            "order": pa.array(order + self.dialect.order_step * np.arange(size, dtype=np.int64)),
             "ts_us": pa.repeat(pa.scalar(moment.ts_us, pa.int64()), size),
             "snapshot": repeat("true", size),
-            "source": source_rows(self.dialect, last, size),
+            "source": moment.source(self.dialect, table, size),
             "before": pa.nulls(size, found.type),
             "after": found,
         }

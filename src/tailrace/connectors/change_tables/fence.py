@@ -1,0 +1,29 @@
+"""Tells which changes of the log a chunk was read without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
+
+from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.snapshots import Flags
+from tailrace.model.arrow import flags
+from tailrace.model.change import COMMIT, ChangeBatch
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedUntil:
+    """Implements Fence: what was captured before a chunk was read was committed before, so the chunk's rows have it."""
+
+    position: Reading
+
+    @staticmethod
+    def parse(text: str) -> CapturedUntil:
+        """From its text."""
+        return CapturedUntil(Reading.from_text(text))
+
+    def supersedes(self, batch: ChangeBatch) -> Flags:
+        """See Fence."""
+        until = self.position.lsn(batch.table.id.database)
+        return flags(pc.greater(batch.rows.column(COMMIT), until))

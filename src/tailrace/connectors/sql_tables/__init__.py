@@ -1,0 +1,1 @@
+"""Reads relational tables by SQL, over the SqlDialect of a database: snapshots, chunks, signal tables, current rows."""

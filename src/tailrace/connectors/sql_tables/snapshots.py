@@ -1,0 +1,121 @@
+"""Implements the protocols of snapshots (connectors/snapshot_ports.py) on tables that are read by SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tailrace.config import Config
+from tailrace.connectors.signal import Mark, Signal
+from tailrace.connectors.signal_source import SignalSource
+from tailrace.connectors.snapshot_ports import OnDemandSnapshots
+from tailrace.connectors.snapshots import Place
+from tailrace.connectors.sql_tables.captured import CapturedTables
+from tailrace.connectors.sql_tables.chunks import Session
+from tailrace.connectors.sql_tables.dialect import SqlDialect
+from tailrace.connectors.sql_tables.rows import Moment, Split
+from tailrace.connectors.sql_tables.signal_table import SqlSignals
+from tailrace.connectors.sql_tables.splits import SqlCuts
+from tailrace.connectors.sql_tables.tables import Connection, Server
+from tailrace.model.table import TableId
+
+
+@dataclass(frozen=True)
+class Handle:
+    """Implements SnapshotHandle: tables are read as they are, and the log from its position on has what came since."""
+
+    moment: Moment
+    tells_structures: bool = False
+
+    @property
+    def position(self) -> Any:
+        """See SnapshotHandle.position."""
+        return self.moment.position
+
+    def is_valid(self, config: Config) -> bool:
+        """See SnapshotHandle.is_valid: nothing is held."""
+        return True
+
+    def close(self) -> None:
+        """See SnapshotHandle.close."""
+
+
+class SqlSnapshots(OnDemandSnapshots):
+    """Implements OnDemandSnapshots over a SqlDialect; `moment` and `open_at_log` are the log's."""
+
+    def __init__(self, dialect: SqlDialect, config: Config, server: Server) -> None:
+        self.dialect, self.server, self.failures = dialect, server, dialect.failures
+        self._signals = SignalSource(config, self.failures, SqlSignals.of(dialect, config))
+
+    def tables(self, config: Config) -> list[TableId]:
+        """See Snapshots.tables."""
+        return self.server.ask(lambda connection: self.dialect.catalog(connection, config).captured())
+
+    def sizes(self, config: Config) -> list[tuple[str, int]]:
+        """See Snapshots.sizes."""
+        found = self.server.ask(lambda connection: CapturedTables(self.dialect, connection, config).sizes())
+        return [(str(table), size) for table, size in found]
+
+    def moment(self, connection: Any, config: Config) -> Moment:
+        """The present moment, for a snapshot on demand. May raise the driver's errors."""
+        raise NotImplementedError
+
+    def open(self, config: Config, application: str, *, once: bool = False) -> Handle:
+        """See Snapshots.open."""
+        return Handle(self.server.ask(lambda connection: self.moment(connection, config)), tells_structures=once)
+
+    def cut(
+        self,
+        config: Config,
+        handle: Handle,
+        wanted: Mapping[str, str | None] | None,
+        place: Place | None,
+        plan: Callable[[SqlCuts], list[Split]],
+    ) -> Sequence[Split]:
+        """See Snapshots.cut."""
+
+        def planned(connection: Connection) -> list[Split]:
+            has_select = wanted is not None and any(select is not None for select in wanted.values())
+            with self.dialect.undone(connection) if has_select else nullcontext():
+                cuts = SqlCuts(self.dialect, connection, config, handle.moment, wanted)
+                splits = plan(cuts)
+            if handle.tells_structures and splits and (place is None or place.is_whole):
+                splits[0] = replace(splits[0], structures=cuts.structures(wanted))
+            return splits
+
+        return self.server.ask(planned)
+
+    def verified(self, config: Config, handle: Handle, place: Place) -> Place:
+        """See Snapshots.verified: a table that has another key by now is begun again."""
+        last = place.last
+        if last is None:
+            return place
+
+        def goes_on(connection: Connection) -> bool:
+            tables = CapturedTables(self.dialect, connection, config)
+            table = next((each for each in tables.tables() if str(each) == place.left[0]), None)
+            return table is not None and len(tables.described(table).key) == len(last)
+
+        return place if self.server.ask(goes_on) else place.restarted()
+
+    def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
+        """See OnDemandSnapshots.new_signals."""
+        return self.server.ask(lambda connection: self._signals.new(connection, handled))
+
+    @contextmanager
+    def chunks(self, config: Config) -> Iterator[Session]:
+        """See OnDemandSnapshots.chunks. A lost connection is let go, so that the next session has another one."""
+        try:
+            yield Session(self.dialect, self.server.connection, config, self._signals)
+        except Exception as error:
+            if self.failures.is_lost(error):
+                self.server.close()
+            raise
+
+    def existing(self, tables: Sequence[TableId]) -> list[TableId]:
+        """See OnDemandSnapshots.existing."""
+        config = self.server.config
+        known = self.server.ask(lambda connection: self.dialect.catalog(connection, config).tables())
+        return [table for table in tables if table in known]
