@@ -108,4 +108,4 @@ def microseconds(text: str) -> int:
     if text.endswith("infinity"):
         return -(2**63) if text.startswith("-") else 2**63 - 1
     months, days, micros = period(text)
-    return months * _MONTH_US + days * _DAY_US + micros
+    return min(max(months * _MONTH_US + days * _DAY_US + micros, -(2**63)), 2**63 - 1)

@@ -123,7 +123,7 @@ def collections(
             if captured.collection(database, name):
                 documents = client[database].get_collection(name, codec_options=_RAW).find()
                 id_ = TableId(database, "", name, DATABASE_TABLE)
-                raw = [document.raw for document in documents]
+                raw = [bytes(document.raw) for document in documents]  # of a large document it is a memoryview
                 yield Collection(id_, raw, captured.mode, ignored, as_text=as_text)
 
 

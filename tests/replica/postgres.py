@@ -102,7 +102,8 @@ def tables(
             _rows(connection, f"{only}{_quoted(schema)}.{_quoted(table)}", columns) for only in ("", "ONLY ")
         )
         is_root = kind == "p"
-        is_sent = persistence == "p" and (captured.via_root if is_root else not (is_partition and captured.via_root))
+        # What is below a root comes by the root's name, partitions that have partitions as well.
+        is_sent = persistence == "p" and (captured.via_root or not is_root) and not (is_partition and captured.via_root)
         heirs = is_parent and not is_root
         yield PostgresTable(
             *(TableId("", schema, table), columns, alone if heirs else whole, is_sent),

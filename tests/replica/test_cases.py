@@ -19,6 +19,7 @@ ALL = cases(Path(__file__).parent / "cases")
 DEFAULT = {
     *("types", "fold-chains", "identity-noop", "subtransaction-ddl", "rename-column", "swap-table-ddl"),
     *("drop-recreate-ddl", "key-int-to-bigint", "truncate-cascade", "m-ids", "m-values-columns", "m-key-shapes"),
+    *("composite-types", "made-and-altered"),
 }
 
 

@@ -15,13 +15,15 @@ class Differences:
     """How a table differs from its stored description.
 
     `dropped` columns are gone, `renamed` ones have a new name (the last part of each pair). `remade` may have been
-    added and dropped before, so that values under these names need not be theirs. `values` says why values of rows that
-    the replica has may be others, `why` why rows may differ besides.
+    added and dropped before, so that values under these names need not be theirs. `passing` counts columns that came
+    and went in between. `values` says why values of rows that the replica has may be others, `why` why rows may differ
+    besides.
     """
 
     dropped: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
     remade: tuple[str, ...] = ()
+    passing: int = 0
     values: tuple[str, ...] = ()
     why: tuple[str, ...] = ()
 
@@ -32,7 +34,7 @@ def differences(before: Stored | None, now: Structure, filled: Collection[str] =
     `filled` are columns whose value in older rows is known, if they are new.
     """
     if before is None:
-        return Differences()
+        return Differences(passing=now.made - len(now.columns))
     facts = tuple(_facts(before, now))
     if now.is_reported:
         return Differences(why=facts)
@@ -51,11 +53,12 @@ def differences(before: Stored | None, now: Structure, filled: Collection[str] =
     retyped = list(_retyped(before, now, is_rewritten=is_rewritten))
     if is_rewritten and now.is_untold and not added and not retyped:
         why.append("its rows were written anew, as when it is unlogged for a while")
-    is_remade = bool(before.made) and now.made - before.made > columns.unmet
+    passing = max(now.made - before.made - columns.unmet, 0) if before.made else 0
     return Differences(
         tuple(columns.dropped),
         tuple(columns.renamed),
-        tuple(columns.added) if is_remade else (),
+        tuple(columns.added) if passing else (),
+        passing,
         (*values, *retyped),
         (*why, *_members(before, now), *dict.fromkeys(facts)),
     )

@@ -66,7 +66,8 @@ class Structure:
 
     Another table that gets the name has another `identity`, and another column that gets a name another value in
     `columns`, which has all columns of the table. `hidden` are the values of those that are not captured, `types` the
-    types of the others by their values. `made` counts the columns that the table ever had.
+    types of the others by their values. `made` counts the columns that the table ever had. `version` is another value
+    once anything about the columns was changed, even if it was changed back (empty: unknown).
 
     `storage`: one of these values at least stays the same as long as the rows are stored as they were, and all of them
     as long as nothing rewrites the table. `is_untold`: it may be rewritten after changes that the log does not have.
@@ -77,10 +78,10 @@ class Structure:
     unknown). `epoch` counts the starts at which the list of captured tables was another one.
 
     `unread` says why rows of the table may be missing where a replica has never met it; None: the log has brought every
-    row. `unsent` says why the log does not bring all changes, for as long as it is so. `is_reported`: the log itself
-    reports changes of tables and columns, so differences of identity and columns mean nothing here. `is_base`: the
-    table's rows were read after this, so that later descriptions are compared with it. `is_gone`: there is no table of
-    that identity any more.
+    row. `unmet` says why rows that it brought may differ then. `unsent` says why the log does not bring all changes,
+    for as long as it is so. `is_reported`: the log itself reports changes of tables and columns, so differences of
+    identity and columns mean nothing here. `is_base`: the table's rows were read after this, so that later descriptions
+    are compared with it. `is_gone`: there is no table of that identity any more.
     """
 
     identity: str = ""
@@ -88,6 +89,7 @@ class Structure:
     hidden: Sequence[str] = ()
     types: Mapping[str, ColumnType] = field(default_factory=dict)
     made: int = 0
+    version: str = ""
     storage: Sequence[str] = ()
     is_untold: bool = False
     filled: Sequence[str] = ()
@@ -97,6 +99,7 @@ class Structure:
     renamed: str = ""
     epoch: int = 0
     unread: str | None = None
+    unmet: str | None = None
     unsent: str | None = None
     is_reported: bool = False
     is_base: bool = False
@@ -145,6 +148,7 @@ class Stored:
     unsent: bool = False
     is_dropped: bool = False
     lacking: str = ""
+    version: str = ""
 
     @staticmethod
     def of(structure: Structure) -> Stored:
@@ -161,6 +165,7 @@ class Stored:
             structure.renamed,
             structure.epoch,
             structure.unsent is not None,
+            version=structure.version,
         )
 
     @staticmethod

@@ -165,6 +165,14 @@ def test_interval_arithmetic_is_the_reference_engines() -> None:
     assert read(kind("interval"), "PT1.001S", "P178000000Y", "P-178000000Y") == [1000999, 2**63 - 1, -(2**63)]
 
 
+def test_a_replica_has_intervals_to_the_microsecond() -> None:
+    exact = kind("interval", -1, {"rows.for.replica": "true"})
+    assert read(exact, "PT1.001S", "PT-1.235S", "P280Y1MT0.000001S") == [1001000, -1235000, 8838757800000001]
+    assert read(exact, "PT256204778H0.123457S", "P178000000Y", "P-178000000Y") == [
+        *(922337200800123457, 2**63 - 1, -(2**63)),
+    ]
+
+
 def test_infinite_intervals() -> None:
     texts, zero = ("infinity", "PT1S", "-infinity"), "P0Y0M0DT0H0M0S"
     string, faults = {"interval.handling.mode": "string"}, {"compat.faults": "true"}

@@ -209,3 +209,18 @@ def test_equal_values_of_any_type_get_equal_codes(values: pa.Array) -> None:
     assert first == third
     assert second == fifth
     assert len({first, second, fourth}) == 3
+
+
+def test_rows_that_had_no_value_in_the_key_yet_are_counted() -> None:
+    table = TableSchema(KEYED.id, KEYED.columns, ("a",), ("a", "b", "v", "w"))
+    old = {"a": None, "b": "x", "v": "v", "w": None}
+    changes = [
+        {"op": "u", "before": old, "after": {**old, "v": "u"}},
+        {"op": "d", "before": {**old, "v": "u"}},
+        {"op": "c", "after": {**old, "a": 1}},
+        {"op": "u", "before": {**old, "a": 1}, "after": {**old, "a": 1, "v": "w"}},
+    ]
+    net = fold([batch(table, changes)])
+    assert (net.upserted, net.deleted) == (2, 0)
+    assert net.lacking == "2 rows were changed while they had no value in what is the key by now"
+    assert fold([batch(table, [*changes, {"op": "t"}])]).lacking is None

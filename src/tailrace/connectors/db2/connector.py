@@ -19,14 +19,17 @@ from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.change_tables.takeover import after
 from tailrace.connectors.db2.catalog import Catalog
 from tailrace.connectors.db2.client import Connection
+from tailrace.connectors.db2.config import ZOS
 from tailrace.connectors.db2.log.end import end_of_span, server_time
 from tailrace.connectors.db2.log.pruning import LONGER, Unit, Witness, is_emptied_behind, newest_unit, pruned
 from tailrace.connectors.db2.log.registrations import Name, Registration, left_out, registrations, resumed, stopped
 from tailrace.connectors.db2.record_format import source_block
 from tailrace.connectors.db2.snapshot import DIALECT
+from tailrace.connectors.db2.structures import structures
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS, Gap
 from tailrace.model.source import SourceBlock
+from tailrace.model.structure import Structure
 from tailrace.model.table_id import SCHEMA_TABLE, TableId
 
 log = logging.getLogger(__name__)
@@ -84,6 +87,11 @@ class Db2Connector(ChangeTableConnector):
                 log.warning(sentence)
         self._told = found
         return found
+
+    def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
+        """See Connector.structures."""
+        is_zos = config.text("db2.platform") == ZOS
+        return self._server.ask(lambda connection: structures(connection, Catalog(connection, config), is_zos=is_zos))
 
     def within(self, start: Reading, end: Reading, limit: int) -> Reading:
         """See Connector.within: by the times of commits, if the configuration says so."""

@@ -11,7 +11,7 @@ from deltalake import Field
 
 from tailrace.errors import ShapeError
 from tailrace.model.held import is_held, text_of, texts, value_of
-from tailrace.model.native import IS_WHOLE, native_rows
+from tailrace.model.native import IS_WHOLE, native_rows, with_whole
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica.fold import FROM
 from tailrace.sinks.replica.table import Table
@@ -74,7 +74,7 @@ def filling(table: TableSchema, added: Sequence[pa.Field]) -> Filling:
         [pa.array([each.missing.as_py()], each.arrow) for each in columns if each.missing is not None],
         names=[each.name for each in columns],
     )
-    known = native_rows(replace(table, columns=columns), images) if columns else images
+    known = native_rows(with_whole(replace(table, columns=columns), [images]), images) if columns else images
     values = pa.Table.from_struct_array(known) if columns else pa.table({})
     unlogged = [each.name for each in table.columns if each.name in names and each.is_unlogged]
     why = f"the source filled the new column {', '.join(unlogged)} without a change in its log" if unlogged else None

@@ -84,8 +84,10 @@ def fold(batches: Sequence[ChangeBatch]) -> Net:
     rows, cleared = _after_truncate([batch.rows for batch in batches])
     table = with_whole(batches[0].table, [batch.column(name) for batch in rows for name in ("before", "after")])
     key = merge_key(table)
-    changes, lacking = _Changes.of(table, key, rows), None
-    if not key:
+    changes = _Changes.of(table, key, rows)
+    if key:
+        lacking = _nameless(changes)
+    else:
         before, lacking = with_old_values(table, changes.op, changes.before, changes.after)
         changes = replace(changes, before=before)
     net = _keyed(changes) if key else _bag(changes)
@@ -122,6 +124,19 @@ class _Changes:
 
     def is_op(self, *ops: str) -> npt.NDArray[np.bool_]:
         return np.asarray(pc.is_in(self.op, pa.array(ops)), bool)
+
+    @property
+    def has_old(self) -> npt.NDArray[np.bool_]:
+        """Whether there is an old image."""
+        return np.asarray(self.before.is_valid(), bool)
+
+    @property
+    def has_old_key(self) -> npt.NDArray[np.bool_]:
+        """Whether the old image has a value in each column of the key."""
+        found = self.has_old
+        for name in self.key:
+            found = found & np.asarray(_child(self.before, name).is_valid(), bool)
+        return found
 
     @staticmethod
     def of(table: TableSchema, key: tuple[str, ...], rows: list[pa.RecordBatch]) -> _Changes:
@@ -200,17 +215,24 @@ def _keyed(changes: _Changes) -> pa.Table:
     return pa.concat_tables([table, deletions], promote_options="default")
 
 
+def _nameless(changes: _Changes) -> str | None:
+    """Why the target may have other rows: some were changed while they had no value in what is the key by now."""
+    count = int((changes.is_op(UPDATE, DELETE) & changes.has_old & ~changes.has_old_key).sum())
+    return f"{count:,} rows were changed while they had no value in what is the key by now" if count else None
+
+
 def _steps(changes: _Changes, codes: npt.NDArray[np.int64]) -> tuple[Steps, npt.NDArray[np.int64]]:
     """Changes as deletions and puts of keys; an update that changes the key is both."""
     before, after, old = np.split(codes, 3)
-    has_before = np.logical_and.reduce([np.asarray(_child(changes.before, k).is_valid(), bool) for k in changes.key])
+    has_before = changes.has_old_key
     deleted = changes.is_op(DELETE)
-    if (deleted & ~has_before).any():
+    if (deleted & ~changes.has_old).any():
         raise _no_old_row(changes.table)
     moved = changes.is_op(UPDATE) & has_before & (before != after)
     has_old = changes.is_op(CREATE) & np.asarray(changes.old_key.is_valid(), bool)
     source = np.where(moved, before, np.where(has_old, old, after))
-    gone, put = np.flatnonzero((deleted | moved) & changes.takes), np.flatnonzero(changes.is_op(*_PUTS) & changes.puts)
+    gone = np.flatnonzero(((deleted & has_before) | moved) & changes.takes)
+    put = np.flatnonzero(changes.is_op(*_PUTS) & changes.puts)
     order = np.argsort(np.concatenate([2 * gone, 2 * put + 1]))
     return Steps(
         row=np.concatenate([gone, put])[order],
@@ -247,7 +269,7 @@ def _with_kept(
 
 def _bag(changes: _Changes) -> pa.Table:
     gone = changes.is_op(UPDATE, DELETE)
-    if (gone & ~np.asarray(changes.before.is_valid(), bool)).any():
+    if (gone & ~changes.has_old).any():
         raise _no_old_row(changes.table)
     put = changes.is_op(*_PUTS)
     images = pa.concat_arrays([changes.before.filter(pa.array(gone)), changes.after.filter(pa.array(put))])

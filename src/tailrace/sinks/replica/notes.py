@@ -68,7 +68,7 @@ def _described(batch: MicroBatch, place: Target, note: ChangeBatch, structure: S
     if target is None:
         target = _made(batch, place, note)
     if known is None or known.is_dropped:
-        why = [] if structure.unread is None else [structure.unread]
+        why = list(_met(batch, place, target, note, structure))
     else:
         why = list(_followed(batch, place, target, note, structure, known))
     left = known.lacking if known is not None else ""
@@ -86,6 +86,21 @@ def _made(batch: MicroBatch, place: Target, note: ChangeBatch) -> Table:
     return writing.created(batch, place, native_schema(note.table).empty_table(), mark)
 
 
+def _met(batch: MicroBatch, place: Target, target: Table, note: ChangeBatch, structure: Structure) -> Iterator[str]:
+    """Give a table that is described for the first time its columns; why its rows may differ then."""
+    if structure.unread is not None:
+        yield structure.unread
+    keeps_others = batch.keeps_dropped and descriptions.stored(target) is not None
+    if not note.table.columns or structure.is_reported or keeps_others or target.count() == 0:
+        return
+    if structure.unmet is not None:
+        yield structure.unmet
+    if structure.version:
+        left = {*target.schema.names}.difference(native_schema(note.table).names)
+        yield from _unnamed(differences(None, structure), left)
+        yield from fit(batch, place, target, note)
+
+
 def _followed(
     batch: MicroBatch, place: Target, target: Table, note: ChangeBatch, structure: Structure, known: Stored
 ) -> Iterator[str]:
@@ -99,6 +114,8 @@ def _followed(
         yield from _unfollowed(found, before)
     if not note.table.columns:
         return  # it had other columns as these were read: the next description has them
+    if has_rows and known.version and not structure.is_reported:
+        yield from _unnamed(found, before.difference(known.columns, native_schema(note.table).names))
     fitted = fit(batch, place, target, note, _followable(target, found), drops=not structure.is_reported)
     yield from fitted if has_rows else ()
 
@@ -122,6 +139,12 @@ def _unfollowed(found: Differences, names: set[str]) -> Iterator[str]:
             yield f"the column {old} was renamed to {new}"
     for name in names.intersection(found.remade):
         yield f"the column {name} was added, dropped and added again"
+
+
+def _unnamed(found: Differences, names: set[str]) -> Iterator[str]:
+    """Names under which rows came and which no column has: of columns that came and went, or had them for a while."""
+    if len(names) > found.passing:
+        yield f"a column had the name {', '.join(sorted(names))} for a while"
 
 
 def fit(

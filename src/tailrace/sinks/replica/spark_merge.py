@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from tailrace.errors import SinkError, TableError
+from tailrace.errors import DecodeError, SinkError, TableError
 from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica import again, aside, descriptions, merge, spark_sql, spark_write, writing
@@ -98,7 +98,7 @@ class Merging:
                         lacking = self._examined(table)
                         report = _write_part(self._folded, self._batch, table, extent, head)
                         reports.append(replace(report, lacking=lacking or report.lacking))
-                    except TableError as error:
+                    except (TableError, DecodeError) as error:
                         if not self._batch.sets_aside:
                             raise
                         self.others[table] = Otherwise(extent.number, str(error))

@@ -58,7 +58,7 @@ class TableWriter:
             followed = self._into_copy(lambda: self._copy.described(note))
         try:
             report = notes.apply(self._batch, self._table, note, follows_rows=self._has_rows)
-        except TableError as error:
+        except (TableError, DecodeError) as error:
             if not self._batch.sets_aside:
                 raise
             return aside.put(self._batch, self._table, Part(Extent(0)), str(error))

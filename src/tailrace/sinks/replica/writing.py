@@ -124,7 +124,7 @@ def bring(
     begins = progress.begins(part.extent) if replaces is None else replaces
     lacking = None
     if target is None:
-        lacking = missing_values(sum_of(net.rows, net.kept))
+        lacking = net.lacking or missing_values(sum_of(net.rows, net.kept))
         target = created(batch, place, _puts(net), mark)
     else:
         lacking = _apply(batch, place, target, net, mark, replaces=begins, beside=beside, is_copy=is_copy)
@@ -188,13 +188,13 @@ def _apply(
     net = replace(net, rows=fitted(net.rows, schema))
     if net.cleared:
         target.overwrite(aligned(_puts(net), schema), mark, reshapes=False)
-        return None
+        return net.lacking
     if not net.key:
         target.merge_bag(net, aligned(_puts(net), schema), mark)
         return lacking or net.lacking
     moved, lost = with_moved(target, net, beside) if net.moves else (net.rows, 0)
     absent = net.upserted - target.merge(net, aligned(moved, schema), mark)
-    return lacking or missing_values(lost if is_copy else absent + lost)
+    return lacking or net.lacking or missing_values(lost if is_copy else absent + lost)
 
 
 def _fields(net: Net) -> list[pa.Field]:

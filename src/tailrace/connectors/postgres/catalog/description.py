@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tailrace.connectors.postgres.catalog.capturing import Capturing
 from tailrace.connectors.postgres.catalog.members import Family
+from tailrace.connectors.postgres.catalog.type_parts import TypeFacts
 from tailrace.connectors.postgres.server.sending import Sending
 from tailrace.model.structure import ColumnType, Fact, Structure
 from tailrace.model.table import TableId
@@ -14,9 +15,6 @@ from tailrace.model.table import TableId
 # What is kept of a root with very many partitions: its oldest ones.
 _MOST_STORAGES = 100
 _LOGGED, _FULL = "ALTER TABLE ... SET LOGGED", "ALTER TABLE ... REPLICA IDENTITY FULL"
-
-Labels = Mapping[str, Mapping[str, Fact]]
-"""The labels of each enum, as facts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +42,18 @@ class Row:
 
 @dataclass(slots=True)
 class Columns:
-    """Columns: numbers, types, expressions of generated ones, enums, and the transactions that wrote their rows."""
+    """Columns: numbers, and by these types, expressions of generated ones, and types of users.
+
+    `changed` are the transactions that wrote their rows, `later` the numbers of those whose rows the command that made
+    the table did not write.
+    """
 
     numbers: dict[str, str] = field(default_factory=dict)
     types: dict[str, ColumnType] = field(default_factory=dict)
     generated: dict[str, str] = field(default_factory=dict)
-    enums: set[str] = field(default_factory=set)
+    own_types: dict[str, str] = field(default_factory=dict)
     changed: set[int] = field(default_factory=set)
+    later: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class Around:
     """What all tables share. `reported`: since that transaction the log reports new names of tables."""
 
     capturing: Capturing
-    labels: Labels
+    type_facts: TypeFacts
     sending: Sending
     reported: int | None
 
@@ -84,6 +87,7 @@ class Description:
             hidden=tuple(number for number in self.columns.numbers.values() if number not in self.visible),
             types={number: each for number, each in self.columns.types.items() if number in self.visible},
             made=table.made,
+            version=table.columns,
             storage=self._storage(),
             # A table that a publication lists cannot be set unlogged.
             is_untold=not table.is_root and not sending.lists(table.oid),
@@ -94,13 +98,15 @@ class Description:
             renamed="as made" if table.is_as_made else "" if table.is_owned or self._is_told else str(table.named),
             epoch=self.around.capturing.epoch,
             unread=self._unread(),
+            unmet=self._unmet(),
             unsent=self._unsent(),
         )
 
     def _facts(self) -> dict[str, Fact]:
-        """Labels of enums, and the expressions of generated columns."""
-        labels, names = self.around.labels, {number: name for name, number in self.columns.numbers.items()}
-        found = {name: fact for enum in sorted(self.columns.enums) for name, fact in labels.get(enum, {}).items()}
+        """Those of types, and the expressions of generated columns."""
+        names = {number: name for name, number in self.columns.numbers.items()}
+        own = sorted({type_ for number, type_ in self.columns.own_types.items() if number in self.visible})
+        found = {name: fact for type_ in own for name, fact in self.around.type_facts[type_].items()}
         for number, expression in self.columns.generated.items():
             why = f"the expression of the generated column {names[number]} was changed"
             found[f"expression {number}"] = Fact(expression, why)
@@ -143,6 +149,17 @@ class Description:
         is_altered = len(changed) == 1 and min(changed) > table.born and min(changed) >= capturing.since
         if is_altered and not table.is_partition:
             return "it was a partition before, whose changes came under another name"
+        return None
+
+    def _unmet(self) -> str | None:
+        table, later = self.table, self.columns.later
+        if table.born < self.around.capturing.since or not later:
+            return None
+        if table.file not in ("0", table.oid):
+            return "its columns were changed and its rows written anew before it was looked at"
+        gone = {*range(1, table.made + 1)}.difference(map(int, self.columns.numbers.values()))
+        if gone and max(later) > min(gone):
+            return "its columns were dropped and added before it was looked at"
         return None
 
 

@@ -15,12 +15,13 @@ import psycopg
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.postgres.catalog.capturing import NEXT, Capturing
-from tailrace.connectors.postgres.catalog.description import Around, Columns, Description, Labels, Row
+from tailrace.connectors.postgres.catalog.description import Around, Columns, Description, Row
 from tailrace.connectors.postgres.catalog.members import FULL, Families, Family
+from tailrace.connectors.postgres.catalog.type_parts import FIRST_OWN, TypeFacts, type_facts
 from tailrace.connectors.postgres.ddl.event_triggers import reporting_since
 from tailrace.connectors.postgres.server.partition_names import Name, left_out
 from tailrace.connectors.postgres.server.sending import Sending
-from tailrace.model.structure import ColumnType, Fact, Structure
+from tailrace.model.structure import ColumnType, Structure
 from tailrace.model.table import TableId
 
 # A table's own type has its name, and another version once that or its schema changes, or its owner, who is noted by a
@@ -48,16 +49,13 @@ _COLUMNS = f"""
 SELECT a.attrelid::text, a.attname::text, a.attnum::text, a.atttypid::text || ':' || a.atttypmod,
   CASE WHEN b.typcategory IN ('S', 'V') THEN b.typcategory::text WHEN b.oid IN (1114, 1184) THEN 'timestamp'
     ELSE b.oid::text END,
-  md5(d.adbin::text), {FULL.format("a.xmin")}, coalesce(e.oid, b.oid)::text
-FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+  md5(d.adbin::text), {FULL.format("a.xmin")}, CASE WHEN t.oid >= {FIRST_OWN} THEN t.oid::text END,
+  a.xmin = born.xmin AND a.cmin = born.cmin
+FROM pg_attribute a JOIN pg_attribute born ON born.attrelid = a.attrelid AND born.attnum = -1
+JOIN pg_type t ON t.oid = a.atttypid
 JOIN pg_type b ON b.oid = CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END
-LEFT JOIN pg_type e ON e.typarray = b.oid AND e.oid = b.typelem
 LEFT JOIN pg_attrdef d ON a.attgenerated <> '' AND d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = ANY (%s::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
-"""
-_LABELS = """
-SELECT e.enumtypid::text, e.oid::text, e.enumlabel::text, t.typname::text
-FROM pg_enum e JOIN pg_type t ON t.oid = e.enumtypid
 """
 
 
@@ -78,13 +76,13 @@ class Structures:
         assert row is not None
         now, known = int(row[0]), Capturing.of(log)
         tables = self._tables(connection, config)
-        around = self._look_around(
-            connection, config, Capturing.at(config, log, now), [each.oid for each in tables.values()]
-        )
+        columns = self._columns_of(connection, tables.values())
+        types = type_facts(connection, {each for found in columns.values() for each in found.own_types.values()})
+        capturing, oids = Capturing.at(config, log, now), [each.oid for each in tables.values()]
+        around = self._look_around(connection, config, capturing, oids, types)
         roots = [each.oid for each in tables.values() if each.is_root]
         before = around.capturing.since if known is None else known.next
         families = self._families.of(connection, roots, before, now)
-        columns = self._columns_of(connection, tables.values())
         if around != self._around:
             self._around, self._made = around, {}
         lists = TableFilter.from_config(config)
@@ -114,14 +112,19 @@ class Structures:
         return {TableId(database, *name): Row(*rows[name]) for name in sorted(names - others)}
 
     def _look_around(
-        self, connection: psycopg.Connection, config: Config, capturing: Capturing, oids: Sequence[str]
+        self,
+        connection: psycopg.Connection,
+        config: Config,
+        capturing: Capturing,
+        oids: Sequence[str],
+        types: TypeFacts,
     ) -> Around:
         reporting = reporting_since(connection, FULL)
         triggers = None if reporting is None else str(reporting[0])
         sending = Sending.of(connection, config, [*oids, *([] if triggers is None else [triggers])])
         reported = None if reporting is None or not sending.has(str(triggers)) else reporting[1]
         # What is newest changes at each look, and describes no table.
-        return Around(replace(capturing, next=0), _labels(connection), sending, reported)
+        return Around(replace(capturing, next=0), types, sending, reported)
 
     def _columns_of(self, connection: psycopg.Connection, tables: Collection[Row]) -> dict[str, Columns]:
         """The columns of each table, of which those are read that have another version than at the last look."""
@@ -141,19 +144,16 @@ def _visible(lists: TableFilter, table: TableId, columns: Columns) -> set[str]:
 
 def _columns(connection: psycopg.Connection, oids: Sequence[str]) -> dict[str, Columns]:
     found: dict[str, Columns] = {oid: Columns() for oid in oids}
-    for oid, name, number, exact, kind, generated, changed, base in connection.execute(_COLUMNS.encode(), [oids]):
+    rows = connection.execute(_COLUMNS.encode(), [oids])
+    for oid, name, number, exact, kind, generated, changed, own, is_as_made in rows:
         columns = found[oid]
+        if not is_as_made:
+            columns.later.add(int(number))
         columns.numbers[name] = number
         columns.types[number] = ColumnType(exact, kind)
         columns.changed.add(changed)
-        columns.enums.add(base)
+        if own is not None:
+            columns.own_types[number] = own
         if generated is not None:
             columns.generated[number] = generated
-    return found
-
-
-def _labels(connection: psycopg.Connection) -> Labels:
-    found: dict[str, dict[str, Fact]] = {}
-    for enum, label, text, name in connection.execute(_LABELS):
-        found.setdefault(enum, {})[f"label {label}"] = Fact(text, f"a label of the enum {name} was renamed to {text}")
     return found

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,7 +34,8 @@ def temporal_type(name: str, modifier: int, config: Config) -> ValueType:
     mode = config.text("time.precision.mode")
     digits = 6 if modifier < 0 else modifier
     if name == "interval":
-        return _interval(config.text("interval.handling.mode"), config.flag("compat.faults"))
+        mode, is_exact = config.text("interval.handling.mode"), config.flag("rows.for.replica")
+        return _interval(mode, config.flag("compat.faults"), exact_us if is_exact else interval_us)
     if name == "timestamptz":
         return temporal.zoned_timestamp_form(digits).read_by(lambda text: zoned_text(text, digits))
     if name == "timetz":
@@ -242,19 +245,24 @@ def _iso_timestamp(text: pa.Array) -> pa.Array:
 
 
 _INFINITE = ("infinity", "-infinity")
+# Microseconds of a month of 365.25 / 12 days, a day, an hour, a minute, a second and themselves.
+_FACTORS = (2_629_800_000_000, 86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000, 1)
 _INTERVAL = (
     r"^P(?:(?P<years>-?\d+)Y)?(?:(?P<months>-?\d+)M)?(?:(?P<days>-?\d+)D)?"
     r"(?:T(?:(?P<hours>-?\d+)H)?(?:(?P<minutes>-?\d+)M)?(?:(?P<seconds>-?[\d.]+)S)?)?$"
 )
 
 
-def _interval(mode: str, faults: bool) -> ValueType:
-    """Infinities are the outermost values; with `faults` zero, as the reference engine's driver reads them."""
+def _interval(mode: str, faults: bool, in_us: Callable[[pa.Array], pa.Array]) -> ValueType:
+    """Infinities are the outermost values; with `faults` zero, as the reference engine's driver reads them.
+
+    `in_us` makes numbers of the texts of finite ones.
+    """
     if mode == "string":
         nothing = "P0Y0M0DT0H0M0S"
         convert = _infinite(interval_text, *((nothing, nothing) if faults else _INFINITE))
         return ValueType(_span("string", "Interval"), pa.string(), convert, nothing)
-    convert = _infinite(interval_us, *((0, 0) if faults else (LARGEST, SMALLEST)))
+    convert = _infinite(in_us, *((0, 0) if faults else (LARGEST, SMALLEST)))
     return ValueType(_span("int64", "MicroDuration"), pa.int64(), convert, 0, loses="its months and days")
 
 
@@ -288,18 +296,41 @@ def _interval_parts(text: pa.Array) -> dict[str, pa.Array]:
 
 def interval_us(text: pa.Array) -> pa.Array:
     """INTERVAL as microseconds, a month being 365.25 / 12 days; in doubles and cut, as the reference engine does."""
+    months, days, hours, minutes, seconds, rest = _interval_numbers(text)
+    days = months * (365.25 / 12) + days
+    micros = (((days * 24 + hours) * 60 + minutes) * 60 + (seconds + rest / 1e6)) * 1e6
+    return pa.array(_outermost(micros, micros), mask=temporal.nulls_of(text))
+
+
+def exact_us(text: pa.Array) -> pa.Array:
+    """INTERVAL as microseconds, a month being 365.25 / 12 days; exactly, up to the outermost numbers."""
+    numbers = _interval_numbers(text)
+    about, total = np.zeros(len(text)), np.zeros(len(text), np.int64)
+    for number, factor in zip(numbers, _FACTORS, strict=True):
+        about += number * factor
+        # What is beyond 64 bits on the way is within them again in the end.
+        total += number.astype(np.int64) * np.int64(factor)
+    return pa.array(_outermost(about, total), mask=temporal.nulls_of(text))
+
+
+def _interval_numbers(text: pa.Array) -> tuple[npt.NDArray[np.float64], ...]:
+    """Months, days, hours, minutes, seconds and microseconds, as whole numbers."""
     years, months, days, hours, minutes, read = (
         pc.fill_null(pc.cast(piece, pa.float64()), 0).to_numpy(zero_copy_only=False)
         for piece in _interval_parts(text).values()
     )
     seconds = np.trunc(read)
-    seconds += np.rint((read - seconds) * 1e6) / 1e6
-    days = (years * 12 + months) * (365.25 / 12) + days
-    micros = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1e6
-    # The largest double below 2^63 is 2^63 - 1024.
-    values = np.clip(micros, -(2.0**63), 2.0**63 - 1024).astype(np.int64)
-    values[micros >= 2.0**63] = LARGEST
-    return pa.array(values, mask=temporal.nulls_of(text))
+    return years * 12 + months, days, hours, minutes, seconds, np.rint((read - seconds) * 1e6)
+
+
+def _outermost(about: npt.NDArray[np.float64], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Values as integers, or the outermost ones where they are beyond these by what they are about."""
+    # The largest double below 2^63 is 2^63 - 1024. So near to it a double does not tell whether an integer is beyond.
+    found = np.clip(about, -(2.0**63), 2.0**63 - 1024).astype(np.int64)
+    is_within = np.abs(about) < 2.0**63 - 4096
+    found[is_within] = values[is_within].astype(np.int64)
+    found[about >= 2.0**63] = LARGEST
+    return found
 
 
 def interval_text(text: pa.Array) -> pa.Array:

@@ -1,0 +1,2 @@
+CREATE TABLE a (id int PRIMARY KEY, v text); CREATE TABLE b (id int PRIMARY KEY, v text); CREATE TABLE c (id int PRIMARY KEY, v text); CREATE TABLE d (id int PRIMARY KEY, v text);
+INSERT INTO a VALUES (1, 'a'), (2, 'b'); INSERT INTO b VALUES (1, 'a'), (2, 'b'); INSERT INTO c VALUES (1, 'a'), (2, 'b'); INSERT INTO d VALUES (1, 'a'), (2, 'b');

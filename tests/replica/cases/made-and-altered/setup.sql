@@ -1,0 +1,2 @@
+CREATE TABLE first (id int PRIMARY KEY);
+INSERT INTO first VALUES (1);
