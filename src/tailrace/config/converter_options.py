@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from tailrace.config.cloud_event_options import cloud_events
+from tailrace.config.converter_names import (
+    APICURIO,
+    BYTES,
+    CLOUD_EVENTS,
+    CONFLUENT,
+    JSON,
+    SIMPLE,
+    STRING,
+)
 from tailrace.config.kinds import COUNT, FLAG, INT, TEXT, choice
 from tailrace.config.option import Option, Status
 from tailrace.config.resolve import Config, Problem
 
 CONNECT = Status.CONNECT
 
-JSON = "org.apache.kafka.connect.json.JsonConverter"
-CONFLUENT_AVRO = "io.confluent.connect.avro.AvroConverter"
-APICURIO_AVRO = "io.apicurio.registry.utils.converter.AvroConverter"
-AVRO = (CONFLUENT_AVRO, APICURIO_AVRO)
-
 # The default of Kafka Connect first.
-_STORAGE = "org.apache.kafka.connect.storage."
-_HEADERS = (f"{_STORAGE}SimpleHeaderConverter", f"{_STORAGE}StringConverter", JSON)
-STRING, BYTES = f"{_STORAGE}StringConverter", "org.apache.kafka.connect.converters.ByteArrayConverter"
-_KINDS = (JSON, *AVRO, STRING, BYTES)
+_HEADERS = (SIMPLE, STRING, JSON)
+_KINDS = (JSON, *CONFLUENT, *APICURIO, STRING, BYTES)
+_NO_KEYS = "the reference's keys are null with it: take another converter for keys"
 _TAKE_ONE = "take one of these"
 
 _SUBJECTS = "io.confluent.kafka.serializers.subject."
@@ -50,32 +55,52 @@ def check_addresses(config: Config) -> Iterator[Problem]:
     """The registries' addresses are there."""
     for part in ("key", "value"):
         kind = config.text(f"{part}.converter")
-        if kind in AVRO:
-            name = f"{part}.converter.{'schema.registry.url' if kind == CONFLUENT_AVRO else 'apicurio.registry.url'}"
+        if kind in CONFLUENT + APICURIO:
+            name = f"{part}.converter.{'schema.registry.url' if kind in CONFLUENT else 'apicurio.registry.url'}"
             if not config.optional(name):
                 yield Problem(name, "A value is required", "it is the address of the schema registry")
 
 
 def _headers() -> Iterator[Option]:
     yield Option("header.converter", choice(*_HEADERS, otherwise=_TAKE_ONE), _HEADERS[0], "Serialises headers.")
-    yield from _json("header", "headers")
+    yield from _json("header.converter", "headers")
     yield Option("header.converter.*", TEXT, None, "Further settings.", CONNECT, "the converter has no such setting")
 
 
 def _converter(part: str, plural: str) -> Iterator[Option]:
     """The converter of keys or values and its settings."""
     name = f"{part}.converter"
-    yield Option(name, choice(*_KINDS, otherwise=_TAKE_ONE), JSON, f"Serialises {plural}.")
-    yield from _json(part, plural)
-    for option in (*_avro(), *_confluent(part), *_apicurio()):
+    own = choice(*_KINDS, CLOUD_EVENTS, otherwise=_TAKE_ONE)
+    if part == "key":
+        own = choice(*_KINDS, refused={CLOUD_EVENTS: _NO_KEYS}, otherwise=_TAKE_ONE)
+    yield Option(name, own, JSON, f"Serialises {plural}.")
+    yield from _json(name, plural)
+    for option in _of_registries(part):
         yield option.within(name)
+    if part == "value":
+        for option in cloud_events():
+            yield option.within(name)
+        yield from _json(f"{name}.json", "CloudEvents")
+        for option in _of_registries(part):
+            yield _of_cloud_events(option).within(f"{name}.avro")
     yield Option(f"{name}.*", TEXT, None, "Further settings.", CONNECT, "the converter has no such setting")
 
 
-def _json(part: str, plural: str) -> Iterator[Option]:
-    """The settings of the JSON converter."""
-    name = f"{part}.converter"
-    yield Option(f"{name}.schemas.enable", FLAG, "true", f"JSON: the schema beside each {part}.")
+def _of_registries(part: str) -> tuple[Option, ...]:
+    """The settings of converters with schema registries."""
+    return (*_avro(), *_confluent(part), *_apicurio())
+
+
+def _of_cloud_events(option: Option) -> Option:
+    """A setting of Avro within CloudEvents."""
+    if option.name.endswith(".headers.enabled"):
+        return replace(option, status=CONNECT, note="within CloudEvents the ids stand before the datums")
+    return replace(option, help=f"CloudEvents: {option.help}")
+
+
+def _json(name: str, plural: str) -> Iterator[Option]:
+    """The settings of a JSON converter."""
+    yield Option(f"{name}.schemas.enable", FLAG, "true", f"JSON: the schema beside each of {plural}.")
     yield Option(f"{name}.schemas.cache.size", INT, "1000", "Number of cached schemas.", CONNECT, "each table has one")
     yield Option(
         f"{name}.decimal.format",
@@ -113,6 +138,8 @@ def _confluent(part: str) -> Iterator[Option]:
     yield Option("normalize.schemas", FLAG, "false", "Confluent: let the registry normalize schemas.")
     yield Option("scrub.invalid.names", FLAG, "false", "Confluent: make names legal for Avro.")
     yield Option("ignore.default.for.nullables", FLAG, "false", "Confluent: a null is null, and not the default.")
+    yield Option("object.additional.properties", FLAG, "true", "JSON Schema: objects may have further properties.")
+    yield Option("use.optional.for.nonrequired", FLAG, "false", "Of schemas.", CONNECT, "it is for reading records")
     yield Option("allow.optional.map.keys", FLAG, "false", "Confluent: maps with optional keys are maps of Avro.")
     yield Option("max.schemas.per.subject", INT, "1000", "Size of a cache.", CONNECT, _PROCESS_CACHE)
     yield Option("latest.compatibility.strict", FLAG, "true", "A check.", CONNECT, "data and schema must be alike")

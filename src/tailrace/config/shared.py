@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tailrace.config import entrypoints
+from tailrace.config.cloud_event_options import check_cloud_events
 from tailrace.config.converter_options import check_addresses, converters
 from tailrace.config.kinds import (
     ADDRESS,
@@ -350,6 +351,7 @@ def check_together(config: Config) -> Iterator[Problem]:
     """Faults that only show when properties are seen together, and plug-ins that are not there."""
     yield from entrypoints.check_entry_points(config)
     yield from check_addresses(config)
+    yield from check_cloud_events(config)
     queue = config.number("max.queue.size")
     if queue <= 0:
         yield Problem("max.queue.size", "A positive queue size is required")

@@ -54,7 +54,7 @@ def datums(values: pa.Array, schema: ConnectSchema, settings: AvroSettings) -> P
 
 def joined(pieces: Parts, rows: int) -> pa.Array:
     """The concatenation of the pieces by row; a large binary array where a plain one might not hold it."""
-    constants = [piece for piece in pieces if isinstance(piece, bytes)]
+    constants = [piece for piece in pieces if isinstance(piece, str | bytes)]
     return constant(constants, rows) if len(constants) == len(pieces) else join(*pieces)
 
 
