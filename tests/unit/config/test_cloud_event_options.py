@@ -14,6 +14,18 @@ BASE = {
 }
 CONFLUENT = {**BASE, "value.converter.avro.schema.registry.url": "http://v:8081"}
 APICURIO = {**BASE, "value.converter.avro.apicurio.registry.url": "http://v:8080/apis/registry/v2"}
+OAUTH = {
+    f"value.converter.avro.{name}": value
+    for name, value in {
+        "bearer.auth.credentials.source": "OAUTHBEARER",
+        "bearer.auth.issuer.endpoint.url": "http://oauth",
+        "bearer.auth.client.id": "i",
+        "bearer.auth.client.secret": "s",
+        "apicurio.registry.auth.service.token.endpoint": "http://oauth",
+        "apicurio.registry.auth.client.id": "i",
+        "apicurio.registry.auth.client.secret": "s",
+    }.items()
+}
 # Of each a value that is not the default, and what it needs beside it.
 OF_CONFLUENT: list[tuple[str, str, dict[str, str]]] = [
     (
@@ -56,6 +68,13 @@ OF_CONFLUENT: list[tuple[str, str, dict[str, str]]] = [
     ("value.converter.avro.schema.registry.ssl.truststore.location", "/x", {}),
     ("value.converter.avro.schema.registry.ssl.keystore.location", "/x", {}),
     ("value.converter.avro.schema.registry.ssl.key.password", "x", {}),
+    ("value.converter.avro.bearer.auth.issuer.endpoint.url", "http://other", OAUTH),
+    ("value.converter.avro.bearer.auth.client.id", "other", OAUTH),
+    ("value.converter.avro.bearer.auth.client.secret", "other", OAUTH),
+    ("value.converter.avro.bearer.auth.scope", "other", OAUTH),
+    ("value.converter.avro.bearer.auth.logical.cluster", "other", OAUTH),
+    ("value.converter.avro.bearer.auth.identity.pool.id", "other", OAUTH),
+    ("value.converter.avro.bearer.auth.cache.expiry.buffer.seconds", "7", OAUTH),
 ]
 
 OF_APICURIO: list[tuple[str, str, dict[str, str]]] = [
@@ -90,6 +109,14 @@ OF_APICURIO: list[tuple[str, str, dict[str, str]]] = [
     ("value.converter.avro.apicurio.registry.tls.truststore.location", "/x", {}),
     ("value.converter.avro.apicurio.registry.tls.keystore.location", "/x", {}),
     ("value.converter.avro.apicurio.registry.tls.key.password", "x", {}),
+    (
+        "value.converter.avro.apicurio.registry.auth.service.token.endpoint",
+        "http://other",
+        OAUTH,
+    ),
+    ("value.converter.avro.apicurio.registry.auth.client.id", "other", OAUTH),
+    ("value.converter.avro.apicurio.registry.auth.client.secret", "other", OAUTH),
+    ("value.converter.avro.apicurio.registry.auth.client.scope", "other", OAUTH),
 ]
 
 

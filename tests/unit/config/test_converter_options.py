@@ -13,6 +13,7 @@ from tailrace.events.registry.confluent import ConfluentSettings
 from tailrace.events.registry.form import registry_form
 from tailrace.events.registry.http import Address
 from tailrace.events.registry.languages import Avro
+from tailrace.events.registry.oauth import Credentials
 from tests.unit.events.event_recordings import configured
 
 CONFLUENT = {
@@ -101,6 +102,18 @@ def test_secrets_are_never_shown(name: str) -> None:
     assert "hidden" not in repr(configured({**CONFLUENT, name: "hidden"}))
 
 
+OAUTH = {
+    prefix: {
+        f"{prefix}.bearer.auth.credentials.source": "OAUTHBEARER",
+        f"{prefix}.bearer.auth.issuer.endpoint.url": "http://oauth",
+        f"{prefix}.bearer.auth.client.id": "i",
+        f"{prefix}.bearer.auth.client.secret": "s",
+        f"{prefix}.apicurio.registry.auth.service.token.endpoint": "http://oauth",
+        f"{prefix}.apicurio.registry.auth.client.id": "i",
+        f"{prefix}.apicurio.registry.auth.client.secret": "s",
+    }
+    for prefix in ("key.converter", "value.converter")
+}
 # Of each a value that is not the default, and what it needs beside it.
 OF_CONFLUENT: list[tuple[str, str, dict[str, str]]] = [
     ("key.converter.key.subject.name.strategy", "io.confluent.kafka.serializers.subject.RecordNameStrategy", {}),
@@ -143,6 +156,20 @@ OF_CONFLUENT: list[tuple[str, str, dict[str, str]]] = [
     ("value.converter.schema.registry.ssl.truststore.location", "/x", {}),
     ("value.converter.schema.registry.ssl.keystore.location", "/x", {}),
     ("value.converter.schema.registry.ssl.key.password", "x", {}),
+    ("key.converter.bearer.auth.issuer.endpoint.url", "http://other", OAUTH["key.converter"]),
+    ("key.converter.bearer.auth.client.id", "other", OAUTH["key.converter"]),
+    ("key.converter.bearer.auth.client.secret", "other", OAUTH["key.converter"]),
+    ("key.converter.bearer.auth.scope", "other", OAUTH["key.converter"]),
+    ("key.converter.bearer.auth.logical.cluster", "other", OAUTH["key.converter"]),
+    ("key.converter.bearer.auth.identity.pool.id", "other", OAUTH["key.converter"]),
+    ("key.converter.bearer.auth.cache.expiry.buffer.seconds", "7", OAUTH["key.converter"]),
+    ("value.converter.bearer.auth.issuer.endpoint.url", "http://other", OAUTH["value.converter"]),
+    ("value.converter.bearer.auth.client.id", "other", OAUTH["value.converter"]),
+    ("value.converter.bearer.auth.client.secret", "other", OAUTH["value.converter"]),
+    ("value.converter.bearer.auth.scope", "other", OAUTH["value.converter"]),
+    ("value.converter.bearer.auth.logical.cluster", "other", OAUTH["value.converter"]),
+    ("value.converter.bearer.auth.identity.pool.id", "other", OAUTH["value.converter"]),
+    ("value.converter.bearer.auth.cache.expiry.buffer.seconds", "7", OAUTH["value.converter"]),
 ]
 OF_APICURIO: list[tuple[str, str, dict[str, str]]] = [
     ("key.converter.apicurio.registry.auto-register", "true", {}),
@@ -204,6 +231,14 @@ OF_APICURIO: list[tuple[str, str, dict[str, str]]] = [
     ("value.converter.apicurio.registry.tls.truststore.location", "/x", {}),
     ("value.converter.apicurio.registry.tls.keystore.location", "/x", {}),
     ("value.converter.apicurio.registry.tls.key.password", "x", {}),
+    ("key.converter.apicurio.registry.auth.service.token.endpoint", "http://other", OAUTH["key.converter"]),
+    ("key.converter.apicurio.registry.auth.client.id", "other", OAUTH["key.converter"]),
+    ("key.converter.apicurio.registry.auth.client.secret", "other", OAUTH["key.converter"]),
+    ("key.converter.apicurio.registry.auth.client.scope", "other", OAUTH["key.converter"]),
+    ("value.converter.apicurio.registry.auth.service.token.endpoint", "http://other", OAUTH["value.converter"]),
+    ("value.converter.apicurio.registry.auth.client.id", "other", OAUTH["value.converter"]),
+    ("value.converter.apicurio.registry.auth.client.secret", "other", OAUTH["value.converter"]),
+    ("value.converter.apicurio.registry.auth.client.scope", "other", OAUTH["value.converter"]),
 ]
 
 
@@ -288,3 +323,29 @@ def test_files_that_are_not_pem_are_an_error_with_the_command() -> None:
 def test_what_is_no_address_is_an_error() -> None:
     with pytest.raises(ConfigError, match="is no address of a registry"):
         confluent("key", schema__registry__url="mock://x")
+
+
+def test_the_older_names_of_apicurios_access_are_taken() -> None:
+    older = {f"key.converter.apicurio.auth.{name}": f"an {name}" for name in ("client.id", "client.secret")}
+    found = ApicurioSettings.of(
+        configured({**APICURIO, **older, "key.converter.apicurio.auth.service.token.endpoint": "http://oauth"}),
+        "key.converter",
+    )
+    assert found.address.client == Credentials(
+        "http://oauth",
+        "an client.id",
+        "an client.secret",
+        login="key.converter.apicurio.registry.auth.client.id and key.converter.apicurio.registry.auth.client.secret",
+    )
+
+
+def test_a_server_of_tokens_without_its_endpoint_is_refused_with_the_endpoint() -> None:
+    with pytest.raises(ConfigError, match=r"auth.service.token.endpoint: URL/realms/REALM/"):
+        configured({**APICURIO, "value.converter.apicurio.auth.service.url": "http://keycloak"})
+
+
+def test_a_client_of_oauth_without_its_secret_is_told() -> None:
+    given = {name: value for name, value in OAUTH["value.converter"].items() if not name.endswith("client.secret")}
+    with pytest.raises(ConfigError, match=r"bearer.auth.client.secret: A value is required") as caught:
+        configured({**CONFLUENT, **given})
+    assert "apicurio.registry.auth.client.secret: A value is required" in str(caught.value)

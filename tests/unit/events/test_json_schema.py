@@ -70,6 +70,15 @@ def test_apicurios_schema_and_record(recorded: dict[str, Any], monkeypatch: pyte
     assert written(made, schema, given["payload"]) == [recorded["written"]] * 3
 
 
+@pytest.mark.parametrize(
+    "name", ["key.converter.object.additional.properties", "value.converter.object.additional.properties"]
+)
+def test_objects_may_be_closed(name: str) -> None:
+    made = form_of(CONFLUENT_JSON, {"object.additional.properties": "false"}, name.partition(".")[0])
+    text = made.wanted(ConnectSchema("struct"), "t").text
+    assert text == '{"type":"object","additionalProperties":false}'
+
+
 def test_a_null_is_a_value_of_confluents_and_none_of_apicurios(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(form, "known_id", lambda settings, registry, wanted: 258)
     schema = ConnectSchema("string", optional=True)

@@ -15,6 +15,7 @@ from tailrace.errors import SinkError
 from tailrace.events.avro.schema import PRIMITIVES, records, schema_text
 from tailrace.events.registry.confluent import record_name
 from tailrace.events.registry.http import AT_ONCE_SECONDS, Address, Answer, Http, split_url
+from tailrace.events.registry.oauth import Credentials
 from tailrace.events.registry.registry import AVRO, Wanted, refused, unlike, unregistered
 
 _PATH_3, _PATH_2 = "/apis/registry/v3", "/apis/registry/v2"
@@ -107,13 +108,27 @@ def _address(config: Config, prefix: str, given: str) -> Address:
         url += _PATH_3
     return Address(
         (url,),
-        (who, password or "") if who else user,
+        None if config.optional(f"{prefix}auth.service.token.endpoint") else (who, password or "") if who else user,
         None,
         config.optional(f"{prefix}tls.truststore.location"),
         config.optional(f"{prefix}tls.keystore.location"),
         config.optional(f"{prefix}tls.key.password"),
         f"{prefix}auth.username and {prefix}auth.password",
         f"{prefix}tls.truststore.location",
+        _client(config, prefix),
+    )
+
+
+def _client(config: Config, prefix: str) -> Credentials | None:
+    endpoint = config.optional(f"{prefix}auth.service.token.endpoint")
+    if endpoint is None:
+        return None
+    return Credentials(
+        endpoint,
+        config.text(f"{prefix}auth.client.id"),
+        config.text(f"{prefix}auth.client.secret"),
+        config.optional(f"{prefix}auth.client.scope"),
+        login=f"{prefix}auth.client.id and {prefix}auth.client.secret",
     )
 
 

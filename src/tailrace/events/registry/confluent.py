@@ -13,6 +13,7 @@ from tailrace.config import Config
 from tailrace.config.kinds import split_list
 from tailrace.errors import SinkError
 from tailrace.events.registry.http import AT_ONCE_SECONDS, Address, Answer, Http, split_url
+from tailrace.events.registry.oauth import Credentials
 from tailrace.events.registry.registry import AVRO, JSON, Wanted, invalid, refused, unlike, unregistered
 
 _NOT_FOUND, _CONFLICT, _INVALID = 404, 409, 422
@@ -72,18 +73,39 @@ def _address(config: Config, prefix: str) -> Address:
     if config.text(f"{prefix}.basic.auth.credentials.source") == "USER_INFO" and info:
         who, _, password = info.partition(":")
         user = (who, password)
-    token = config.optional(f"{prefix}.bearer.auth.token")
     source = config.optional(f"{prefix}.bearer.auth.credentials.source")
+    token = config.optional(f"{prefix}.bearer.auth.token") if source == "STATIC_TOKEN" else None
     certificates = f"{prefix}.schema.registry.ssl."
     return Address(
         tuple(url for url, _ in found),
         None if source else user,
-        token if source else None,
+        token,
         config.optional(f"{certificates}truststore.location"),
         config.optional(f"{certificates}keystore.location"),
         config.optional(f"{certificates}key.password"),
         f"{prefix}.basic.auth.user.info (with basic.auth.credentials.source=USER_INFO) or bearer.auth.token",
         f"{certificates}truststore.location",
+        _client(config, prefix) if source == "OAUTHBEARER" else None,
+        tuple(
+            (header, value)
+            for header, value in (
+                ("target-sr-cluster", config.optional(f"{prefix}.bearer.auth.logical.cluster")),
+                ("Confluent-Identity-Pool-Id", config.optional(f"{prefix}.bearer.auth.identity.pool.id")),
+            )
+            if source and value
+        ),
+    )
+
+
+def _client(config: Config, prefix: str) -> Credentials:
+    name = f"{prefix}.bearer.auth."
+    return Credentials(
+        config.text(f"{prefix}.bearer.auth.issuer.endpoint.url"),
+        config.text(f"{prefix}.bearer.auth.client.id"),
+        config.text(f"{prefix}.bearer.auth.client.secret"),
+        config.optional(f"{prefix}.bearer.auth.scope"),
+        config.number(f"{prefix}.bearer.auth.cache.expiry.buffer.seconds"),
+        f"{name}client.id and {name}client.secret",
     )
 
 
