@@ -71,7 +71,9 @@ ALTERED: dict[str, tuple[tuple[Column, ...], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize("rule", ["BACKWARD", "FORWARD", "FULL"])
+@pytest.mark.parametrize(
+    "rule", ["BACKWARD", pytest.param("FORWARD", marks=pytest.mark.long), pytest.param("FULL", marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("alteration", ALTERED)
 def test_what_a_rule_allows(registry: Registry, alteration: str, rule: str) -> None:
     """What is allowed is a new version; what is not stops with the rule, and goes on once it is another one."""

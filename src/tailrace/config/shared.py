@@ -243,6 +243,7 @@ EVENTS = (
     Option("<p>.reselect.columns.exclude.list", PATTERNS, None, "Columns not to select again, if not included."),
     Option("<p>.reselect.unavailable.values", FLAG, None, "Select values again that the log does not contain (true)."),
     Option("<p>.reselect.null.values", FLAG, None, "Select null values again (true)."),
+    Option("<p>.reselect.cache.*", TEXT, None, "A cache.", CONNECT, "a batch looks each row up once, with one query"),
     Option("<p>.reselect.use.event.key", FLAG, None, "Find rows by the event's key, not the primary key (false)."),
     Option(
         "<p>.reselect.error.handling.mode",
