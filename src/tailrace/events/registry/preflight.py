@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tailrace.config import Config
-from tailrace.config.converter_names import APICURIO, CONFLUENT
+from tailrace.config.cloud_event_options import registry_of
+from tailrace.config.converter_names import APICURIO, CLOUD_EVENTS, CONFLUENT
 from tailrace.config.topics import TopicNaming
 from tailrace.errors import TailraceError
 from tailrace.events.converter import Converter
 from tailrace.events.envelope import envelope
-from tailrace.events.registry.form import RegistryForm, registry_form
+from tailrace.events.registry.form import RegistryForm, registry_form, registry_form_of
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableSchema
@@ -26,6 +27,14 @@ def forms(config: Config) -> list[RegistryForm]:
         for part in ("key", "value")
         if Converter.of(config, part).kind in CONFLUENT + APICURIO
     ]
+
+
+def of_cloud_events(config: Config) -> list[RegistryForm]:
+    """The form of the data of CloudEvents in Avro, whose schemas are made with the records. Raises ConfigError."""
+    name = "value.converter"
+    if Converter.of(config, "value").kind != CLOUD_EVENTS or config.text(f"{name}.data.serializer.type") != "avro":
+        return []
+    return [registry_form_of(config, "value", f"{name}.avro", registry_of(config, name)[0])]
 
 
 def reached(found: Sequence[RegistryForm]) -> Iterator[str]:
