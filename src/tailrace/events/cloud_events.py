@@ -195,7 +195,7 @@ class _Event:
             "type": join("io.debezium.connector.", connector, ".DataChangeEvent")
             if self._how.sources["type"] == GENERATE
             else self._text("type"),
-            "time": join(pc.strftime(self._source.field("ts_ms").values.cast(_STAMP), "%Y-%m-%dT%H:%M:%S"), "Z"),
+            "time": _times(self._source.field("ts_ms").values),
             "datacontenttype": repeat(content_type, self._rows),
         }
         found = [(name, Part(STRING, values)) for name, values in texts.items()]
@@ -257,6 +257,13 @@ class _Event:
 
 
 _STAMP = pa.timestamp("ms", "UTC")
+
+
+def _times(millis: pa.Array) -> pa.Array:
+    """Instants as texts, each of the few that a batch has once."""
+    codes = millis.dictionary_encode()
+    texts = join(pc.strftime(codes.dictionary.cast(_STAMP), "%Y-%m-%dT%H:%M:%S"), "Z")
+    return texts.take(codes.indices)
 
 
 def _missing(name: str, remedy: str) -> DecodeError:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from tailrace.errors import DecodeError
-from tailrace.model.arrow import bracketed, entries_of, join, null_where, repeat
+from tailrace.model.arrow import bracketed, entries_of, is_constant, join, null_where, repeat
 from tailrace.model.native import plain_decimals
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.text.binary import base64, decimal_of, unscaled
@@ -96,6 +96,8 @@ def fragment(values: pa.Array, schema: ConnectSchema, style: Style = PLAIN) -> F
     """A column as JSON with what is common to its rows kept apart. Raises DecodeError for a type without JSON form."""
     if values.null_count == len(values):
         return Fragment(null_text(schema, style), None)
+    if pt.is_string(values.type) and values.null_count == 0 and is_constant(values):
+        return Fragment(quote(values[0].as_py()), None)
     is_decimal = style.decimals.applies(schema)
     text = _decimals(values, schema, style) if is_decimal else _writer(values.type)(values, schema, style)
     quoted = style.decimals is Decimals.TEXT if is_decimal else _is_text(values.type)
