@@ -1,4 +1,4 @@
-"""Measures the encoding of events as JSON and as Avro, without a database and without a registry:
+"""Measures the encoding of events in each format, without a database and without a registry:
 
 python benchmarks/formats.py [ROWS] [ROWS_A_TRANSACTION]
 """
@@ -22,11 +22,19 @@ from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.transforms.encoder import Encoder
 
 _AVRO = "io.confluent.connect.avro.AvroConverter"
+_JSON_SCHEMA = "io.confluent.connect.json.JsonSchemaConverter"
 _BASE = {"database.hostname": "h", "database.user": "u", "database.dbname": "d", "topic.prefix": "bench"}
 FORMATS = {
     "json": {f"{part}.converter.schemas.enable": "false" for part in ("key", "value")},
     "avro": {f"{part}.converter": _AVRO for part in ("key", "value")}
     | {f"{part}.converter.schema.registry.url": "http://localhost" for part in ("key", "value")},
+    "json schema": {f"{part}.converter": _JSON_SCHEMA for part in ("key", "value")}
+    | {f"{part}.converter.schema.registry.url": "http://localhost" for part in ("key", "value")},
+    "cloud events": {
+        "key.converter.schemas.enable": "false",
+        "value.converter": "io.debezium.converters.CloudEventsConverter",
+        "value.converter.json.schemas.enable": "false",
+    },
 }
 _PIECE, _ROUNDS = 20_000, 4
 

@@ -20,7 +20,7 @@ from tailrace.events.parts import text_of
 from tailrace.events.payload import array, from_json
 from tailrace.events.records import Part
 from tailrace.events.registry import http
-from tailrace.events.registry.form import avro_form
+from tailrace.events.registry.form import registry_form
 from tailrace.events.registry.registry import forget
 from tailrace.model.schema import ConnectSchema
 from tests.behaviour.avro_records import APICURIO, apicurio, confluent, datum, encoded, read, whole
@@ -310,7 +310,7 @@ def test_subjects_that_debezium_filled_get_no_new_version(registry: Registry, re
     id_ = registry.ask("POST", f"/subjects/{topic}-value/versions", {"schema": recorded["avro"]})["id"]
     schema = ConnectSchema.from_json(recorded["schema"])
     part = Part(schema, array([from_json(recorded["payload"], schema)], schema))
-    form = avro_form(configured(confluent(registry)), "value")
+    form = registry_form(configured(confluent(registry)), "value")
     written = text_of(form.parts(part, pa.array([topic])), 0, 1, topic)[0].as_py()
     assert written == b"\x00" + id_.to_bytes(4, "big") + base64.b64decode(recorded["datum"])
     assert registry.ask("GET", f"/subjects/{topic}-value/versions") == [1]

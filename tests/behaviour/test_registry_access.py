@@ -6,18 +6,21 @@ import base64
 import json
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+from urllib.parse import parse_qs
 
 import pytest
 import trustme
 
-from tailrace.errors import SinkError
+from tailrace.errors import SinkAwayError, SinkError
 from tailrace.events.registry import http
 from tailrace.events.registry.http import Address, Http
+from tailrace.events.registry.oauth import Credentials
 
 
 class _Asked(BaseHTTPRequestHandler):
@@ -25,11 +28,26 @@ class _Asked(BaseHTTPRequestHandler):
 
     expected: str | None = None
     refusal = 401
+    given: ClassVar[list[Any]] = []
+    lifetime = 3600.0
 
     def do_GET(self) -> None:
         is_known = self.expected is None or self.headers.get("Authorization") == self.expected
         body = json.dumps({"path": self.path} if is_known else {"message": "who are you?"}).encode()
         self.send_response(200 if is_known else self.refusal)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self) -> None:
+        """Gives tokens, one after the other, to the client `i` with the secret `s`."""
+        form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        is_client = self.headers.get("Authorization") == "Basic " + base64.b64encode(b"i:s").decode()
+        self.given.append(form)
+        answer = {"access_token": f"t{len(self.given)}", "token_type": "Bearer", "expires_in": self.lifetime}
+        body = json.dumps(answer if is_client else {"error": "invalid_client"}).encode()
+        self.send_response(200 if is_client else 401)
+        self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -93,3 +111,41 @@ def test_certificates_are_checked_and_shown(tmp_path: Path) -> None:
         with pytest.raises(SinkError, match="certificate is not trusted") as caught:
             asked(Address((url,), own=str(own), truststore="x.truststore.location"))
         assert "x.truststore.location" in (caught.value.remedy or "")
+
+
+def test_tokens_of_oauth_are_kept_until_they_expire() -> None:
+    given: list[Any] = []
+    with listening(given=given, lifetime=3600.0) as oauth, listening(expected="Bearer t1") as url:
+        client = Http(Address((url,), client=Credentials(oauth, "i", "s", "read write")), patience_seconds=0.1)
+        assert client.ask("GET", "/subjects").is_good
+        assert client.ask("GET", "/subjects").is_good
+        client.close()
+    assert given == [{"grant_type": ["client_credentials"], "scope": ["read write"]}]
+
+
+def test_a_token_that_expires_or_is_revoked_is_renewed() -> None:
+    given: list[Any] = []
+    with listening(given=given, lifetime=0.2) as oauth, listening(expected="Bearer t2") as url:
+        client = Http(Address((url,), client=Credentials(oauth, "i", "s")), patience_seconds=0.1)
+        assert client.ask("GET", "/subjects").is_good  # t1 is refused, as a revoked one is
+        time.sleep(0.3)
+        with pytest.raises(SinkError, match="does not know this user"):
+            client.ask("GET", "/subjects")  # t3, and t4 after its refusal
+        client.close()
+    assert len(given) == 4
+
+
+def test_a_client_without_a_token_is_told_with_the_properties_and_without_the_secret() -> None:
+    with listening(given=[]) as oauth, listening() as url:
+        address = Address((url,), client=Credentials(oauth, "i", "s3cret", login="bearer.auth.client.id"))
+        with pytest.raises(SinkError, match="the authorization server gives no token: invalid_client") as caught:
+            asked(address)
+        assert (caught.value.where, caught.value.remedy) == (oauth, "correct bearer.auth.client.id")
+        assert "s3cret" not in f"{caught.value} {address}"
+
+
+def test_a_server_of_tokens_that_is_away_is_waited_for_like_the_registry() -> None:
+    with listening() as url:
+        address = Address((url,), client=Credentials("http://127.0.0.1:9", "i", "s"))
+        with pytest.raises(SinkAwayError, match="ConnectError"):
+            asked(address)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from tailrace.events.converter import JSON, SIMPLE, STRING
+from tailrace.config.converter_names import JSON, SIMPLE, STRING
 
 FIRST = 3000
 # A deliberate difference of StringConverter: the reference writes of binary values what Java prints of their objects.

@@ -19,9 +19,9 @@ from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from tailrace.config.converter_names import JSON
 from tailrace.connectors import registry
 from tailrace.connectors.offset import SNAPSHOT, STREAM
-from tailrace.events.converter import JSON
 from tailrace.pipeline.checkpoint import position
 from tailrace.spark.reader import ChangeReader
 from tailrace.spark.source import ChangeDataSource

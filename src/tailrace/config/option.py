@@ -73,7 +73,8 @@ class Option:
 
     def within(self, prefix: str) -> Option:
         """The same property as a setting of another."""
-        return replace(self, name=f"{prefix}.{self.name}")
+        aliases = tuple(replace(alias, name=f"{prefix}.{alias.name}") for alias in self.aliases)
+        return replace(self, name=f"{prefix}.{self.name}", aliases=aliases)
 
     def shown(self, given: str) -> str:
         """How a text may call the property: a secret family's name holds the secret itself (a salt)."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tailrace.config import entrypoints
+from tailrace.config.cloud_event_options import check_cloud_events
 from tailrace.config.converter_options import check_addresses, converters
 from tailrace.config.kinds import (
     ADDRESS,
@@ -242,6 +243,7 @@ EVENTS = (
     Option("<p>.reselect.columns.exclude.list", PATTERNS, None, "Columns not to select again, if not included."),
     Option("<p>.reselect.unavailable.values", FLAG, None, "Select values again that the log does not contain (true)."),
     Option("<p>.reselect.null.values", FLAG, None, "Select null values again (true)."),
+    Option("<p>.reselect.cache.*", TEXT, None, "A cache.", CONNECT, "a batch looks each row up once, with one query"),
     Option("<p>.reselect.use.event.key", FLAG, None, "Find rows by the event's key, not the primary key (false)."),
     Option(
         "<p>.reselect.error.handling.mode",
@@ -350,6 +352,7 @@ def check_together(config: Config) -> Iterator[Problem]:
     """Faults that only show when properties are seen together, and plug-ins that are not there."""
     yield from entrypoints.check_entry_points(config)
     yield from check_addresses(config)
+    yield from check_cloud_events(config)
     queue = config.number("max.queue.size")
     if queue <= 0:
         yield Problem("max.queue.size", "A positive queue size is required")

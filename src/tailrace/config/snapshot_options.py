@@ -75,6 +75,9 @@ SNAPSHOT = (
     Option("snapshot.max.threads.multiplier.<table>", POSITIVE_INT, None, "The same for one table."),
 )
 
+_PLANNED = "signals are read while a batch is planned"
+_NO_JMX = "use sink, log, file or callback"
+_NO_HTTP = "no channel posts to an address: use callback, whose function may post"
 SIGNALS = (
     Option("signal.data.collection", NAMES, None, "Signal table (`schema.table`)."),
     Option(
@@ -87,6 +90,8 @@ SIGNALS = (
     Option("signal.poll.interval.ms", POSITIVE_LONG, "5000", "Pause between reads of channels other than the table."),
     Option("signal.emit.failure.max.retries", COUNT, "0", "Retries if writing a window's row fails."),
     Option("signal.emit.failure.backoff.ms", LONG_COUNT, "10000", "Pause between them."),
+    Option("signal.processor.semaphore.wait.ms", LONG_COUNT, None, "A pause.", CONNECT, _PLANNED),
+    Option("signal.synchronous.batch.size", COUNT, None, "Size of a batch.", CONNECT, _PLANNED),
     Option("signal.kafka.topic", TEXT, None, "Signal topic, partition 0; `<topic.prefix>-signal` by default."),
     Option("signal.kafka.bootstrap.servers", TEXT, None, "Kafka of the signal topic."),
     Option("signal.kafka.groupId", TEXT, "kafka-signal", "Its consumer group: where the first start begins."),
@@ -95,10 +100,11 @@ SIGNALS = (
     Option("signal.file", TEXT, "file-signals.txt", "Signal file: a JSON object on each line, emptied when read."),
     Option(
         "notification.enabled.channels",
-        listed("sink", "log", "file", "callback", refused={"jmx": "use sink, log, file or callback"}),
+        listed("sink", "log", "file", "callback", refused={"jmx": _NO_JMX, "http": _NO_HTTP}),
         None,
         "Channels that get notifications: sink, log, file, callback.",
     ),
+    Option("notification.http.*", TEXT, None, "Of the channel http.", CONNECT, _NO_HTTP),
     Option("notification.sink.topic.name", TEXT, None, "Topic of the sink channel."),
     Option("notification.file", TEXT, None, "File of the file channel; a JSON line is appended."),
     Option(

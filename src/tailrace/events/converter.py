@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tailrace.config import Config
+from tailrace.config.converter_names import JSON
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.text.json import PLAIN, Decimals, Style, schema_text
-
-JSON = "org.apache.kafka.connect.json.JsonConverter"
-SIMPLE = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
-STRING = "org.apache.kafka.connect.storage.StringConverter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +29,11 @@ class Converter:
         kind = config.text(prefix)
         if kind != JSON:
             return Converter(False, kind=kind, faults=config.flag("compat.faults"))
+        return Converter.json(config, prefix)
+
+    @staticmethod
+    def json(config: Config, prefix: str) -> Converter:
+        """The settings of a JSON converter, whose properties begin with `prefix`."""
         decimals = Decimals(config.text(f"{prefix}.decimal.format").lower())
         style = Style(config.flag(f"{prefix}.replace.null.with.default"), decimals)
         return Converter(config.flag(f"{prefix}.schemas.enable"), style)

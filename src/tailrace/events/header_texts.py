@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.events.converter import JSON, STRING, Converter
+from tailrace.config.converter_names import JSON, STRING
+from tailrace.events.converter import Converter
 from tailrace.events.parts import text_of
 from tailrace.events.payload import filled
 from tailrace.events.value_texts import DECIMAL, java_texts, value_texts

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.converter_names import JSON
 from tailrace.errors import DecodeError
-from tailrace.events.converter import JSON, Converter
+from tailrace.events.converter import Converter
 from tailrace.events.envelope import CLOCKS, MESSAGE
 from tailrace.events.header_texts import header_texts
 from tailrace.events.headers import HEADERS, HeaderWriter

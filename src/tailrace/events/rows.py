@@ -10,13 +10,15 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.events.converter import Converter
-from tailrace.events.forms import Entry, form_of, record_schema
+from tailrace.events.form import Entry
+from tailrace.events.forms import form_of, record_schema
 from tailrace.events.header_texts import header_texts
 from tailrace.events.headers import HEADER, HEADERS, RepeatedHeaders
 from tailrace.events.parts import Integers, Parts, gather, widths
 from tailrace.events.records import Header, Records
 from tailrace.model.arrow import indices, repeat
 from tailrace.model.cuts import cuts
+from tailrace.model.source import SourceBlock
 
 _MOST_HEADERS = 64
 _ALIKE = ("topic", "partition", "timestamp")
@@ -42,10 +44,10 @@ class RowWriter:
     With `own_times` only the times that transforms have set are written.
     """
 
-    def __init__(self, config: Config, own_times: bool = False) -> None:
+    def __init__(self, config: Config, source: SourceBlock, own_times: bool = False) -> None:
         self._own_times = own_times
-        self._key, self._value = form_of(config, "key"), form_of(config, "value")
-        self._schema = record_schema(config)
+        self._key, self._value = (form_of(config, part, source) for part in ("key", "value"))
+        self._schema = record_schema(config, source)
         self._header = Converter.of(config, "header")
         # By identity: the headers that all records have are the same objects for a run.
         self._repeated: dict[tuple[int, ...], tuple[tuple[Header, ...], RepeatedHeaders]] = {}
@@ -106,7 +108,7 @@ class RowWriter:
             written: list[Parts | None] = []
             added: list[Entry] = []
             for part, form in ((each.key, self._key), (each.value, self._value)):
-                written.append(None if part is None else form.parts(part, each.topic))
+                written.append(None if part is None else form.parts(part, each.topic, each.headers))
                 added += [] if part is None else form.headers(part, each.topic)
             yield _Group(each, places, written[0], written[1], added)
 

@@ -15,6 +15,7 @@ from tailrace.config.topics import TopicNaming
 from tailrace.events.envelope import CLOCKS, MESSAGE, Envelope, envelope
 from tailrace.events.headers import context
 from tailrace.events.offset_entries import offset_entries
+from tailrace.events.parts import text_of
 from tailrace.events.payload import arrow_type, replaced, required
 from tailrace.events.records import Bools, Header, Part, Records, struct
 from tailrace.events.schema_change import SchemaChangeWriter
@@ -145,11 +146,9 @@ class Unfolder:
     def _sequence(self, columns: dict[str, pa.Array], count: int) -> pa.Array:
         if self._block.sequence is None:
             return pa.nulls(count, pa.string())
-        items = [
-            join('"', pc.cast(columns[name], pa.string()), '"').fill_null(literal("null"))
-            for name in self._block.sequence
-        ]
-        return join("[", items[0], ",", items[1], "]")
+        # One join for all, where a column is all null or never: each costs about 40 ns a row.
+        first, second = (_quoted(columns[name]) for name in self._block.sequence)
+        return text_of(["[", *first, ",", *second, "]"], 0, count, "source.sequence")
 
     def _key(self, batch: ChangeBatch, layout: Envelope, news: Bools) -> Part | None:
         if layout.key is None:
@@ -200,3 +199,11 @@ class Unfolder:
         if known is None or known[0] != table:
             known = self._envelopes[table.id] = (table, envelope(table, self._naming, self._block))
         return known[1]
+
+
+def _quoted(numbers: pa.Array) -> list[str | pa.Array]:
+    """Numbers as JSON texts, in parts."""
+    if numbers.null_count == len(numbers):
+        return ["null"]
+    parts = ['"', pc.cast(numbers, pa.string()), '"']
+    return [join(*parts).fill_null(literal("null"))] if numbers.null_count else parts

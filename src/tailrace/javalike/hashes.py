@@ -39,6 +39,19 @@ def map_order(keys: list[str], hash_of: Callable[[str], int] = text_hash) -> lis
     return _by_bucket(keys, buckets, hash_of)
 
 
+def copied_map_order(keys: list[str]) -> list[str]:
+    """The order of a HashMap made of a map that lists the keys in this order: it has just room for them."""
+    return _by_bucket(keys, 1 << (int(len(keys) / 0.75 + 1) - 1).bit_length())
+
+
+def sized_map_order(keys: list[str]) -> list[str]:
+    """The order of a HashMap made with as many buckets as there are keys, which then grows as they need it."""
+    buckets = 1 << (len(keys) - 1).bit_length()
+    while len(keys) > buckets * 3 // 4:
+        buckets *= 2
+    return _by_bucket(keys, buckets)
+
+
 def set_order(keys: list[str]) -> list[str]:
     """The order of a HashSet made of a collection, which has room for all keys from the start."""
     least = max(len(keys) * 4 // 3 + 1, _LEAST_BUCKETS)

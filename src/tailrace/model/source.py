@@ -96,6 +96,8 @@ class SourceBlock:
     `transaction_id`: their texts, joined by `:`, are the id in a `transaction` block.
     `position`: their texts, joined by `/`, are the position in rows of the shape `event`; numbers become hexadecimal.
 
+    `event_id`: labels and columns, or common fields, of which the id of a CloudEvent consists after the server's name.
+
     `message_schemas` is what the names of the schemas of logical messages begin with. `change_id` are the parts of a
     table's id in schema changes. `is_old`: records are as Debezium 1 wrote them. `offset` says how large the
     reference's offsets are.
@@ -107,6 +109,7 @@ class SourceBlock:
     sequence: tuple[str, str] | None = None
     transaction_id: tuple[str, ...] = ()
     message_schemas: str = ""
+    event_id: tuple[tuple[str, str], ...] = ()
     is_old: bool = False
     position: tuple[str, ...] = ()
     envelope: EnvelopeLayout = ROW_ENVELOPE

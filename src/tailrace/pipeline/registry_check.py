@@ -8,7 +8,7 @@ from contextlib import closing
 from tailrace.capture.capture import Capture
 from tailrace.connectors.finding import Finding
 from tailrace.errors import SinkError, SourceError, TailraceError
-from tailrace.events.registry.preflight import forms, reached, schemas
+from tailrace.events.registry.preflight import forms, of_cloud_events, reached, schemas
 from tailrace.model.table import TableSchema
 from tailrace.pipeline.definition import Definition
 from tailrace.transforms import parse, renamed_by
@@ -24,7 +24,7 @@ def check(definition: Definition) -> Iterator[Finding]:
     config = definition.config()
     found = forms(config)
     try:
-        for text in reached(found):
+        for text in reached([*found, *of_cloud_events(config)]):
             yield Finding(_NAME, True, text)
     except SinkError as error:
         yield _problem(error)

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from tailrace.config import Config
+from tailrace.config.converter_names import JSON
 from tailrace.config.filters import tables_of_signals
 from tailrace.connectors.notifications import REPLICA, SET_ASIDE, Notice, notify
 from tailrace.errors import ConfigError
-from tailrace.events.converter import JSON, Converter
+from tailrace.events.converter import Converter
 from tailrace.events.forms import are_json
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget

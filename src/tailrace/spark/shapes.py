@@ -61,7 +61,7 @@ def spark_schema(capture: Capture) -> StructType:
     if shape == "count":
         return from_arrow_schema(COUNT_SCHEMA)
     if shape == "kafka":
-        return from_arrow_schema(record_schema(capture.config))
+        return from_arrow_schema(record_schema(capture.config, capture.source))
     if shape == "event":
         return from_arrow_schema(event_schema(capture.source))
     return from_arrow_schema(table_schema(capture))

@@ -40,7 +40,7 @@ class Encoder:
         self._stages = chain if self._by_records else []
         self._plain = RecordEncoder(config, source, run_id)
         self._unfolder = Unfolder(config, source, run_id)
-        self._writer = RowWriter(config, own_times)
+        self._writer = RowWriter(config, source, own_times)
         self._own_times = own_times
         self._faults = Faults.of(config)
 

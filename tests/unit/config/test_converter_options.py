@@ -10,8 +10,10 @@ from tailrace.errors import ConfigError
 from tailrace.events.avro.schema import AvroSettings
 from tailrace.events.registry.apicurio import ApicurioSettings
 from tailrace.events.registry.confluent import ConfluentSettings
-from tailrace.events.registry.form import avro_form
+from tailrace.events.registry.form import registry_form
 from tailrace.events.registry.http import Address
+from tailrace.events.registry.languages import Avro
+from tailrace.events.registry.oauth import Credentials
 from tests.unit.events.event_recordings import configured
 
 CONFLUENT = {
@@ -32,13 +34,13 @@ SERDE = "io.apicurio.registry.serde"
 def confluent(part: str, **more: str) -> ConfluentSettings:
     """The settings of a part; `more` are below its converter, `__` stands for a dot."""
     own = {f"{part}.converter.{name.replace('__', '.')}": value for name, value in more.items()}
-    return ConfluentSettings.of(configured({**CONFLUENT, **own}), part)
+    return ConfluentSettings.of(configured({**CONFLUENT, **own}), part, f"{part}.converter")
 
 
 def apicurio(part: str, more: dict[str, str] | None = None) -> ApicurioSettings:
     """The settings of a part; `more` are below apicurio.registry of its converter."""
     own = {f"{part}.converter.apicurio.registry.{name}": value for name, value in (more or {}).items()}
-    return ApicurioSettings.of(configured({**APICURIO, **own}), part)
+    return ApicurioSettings.of(configured({**APICURIO, **own}), f"{part}.converter")
 
 
 def test_addresses_are_lists_and_may_hold_the_user() -> None:
@@ -60,7 +62,7 @@ def test_properties_of_confluents_converter(part: str) -> None:
         f"{part}.converter.normalize.schemas": "true",
         f"{part}.converter.{part}.subject.name.strategy": "io.confluent.kafka.serializers.subject.RecordNameStrategy",
     }
-    found = ConfluentSettings.of(configured({**CONFLUENT, **more}), part)
+    found = ConfluentSettings.of(configured({**CONFLUENT, **more}), part, f"{part}.converter")
     assert (found.registers, found.takes_latest, found.normalizes) == (False, True, True)
     assert found.strategy == "RecordNameStrategy"
 
@@ -100,6 +102,18 @@ def test_secrets_are_never_shown(name: str) -> None:
     assert "hidden" not in repr(configured({**CONFLUENT, name: "hidden"}))
 
 
+OAUTH = {
+    prefix: {
+        f"{prefix}.bearer.auth.credentials.source": "OAUTHBEARER",
+        f"{prefix}.bearer.auth.issuer.endpoint.url": "http://oauth",
+        f"{prefix}.bearer.auth.client.id": "i",
+        f"{prefix}.bearer.auth.client.secret": "s",
+        f"{prefix}.apicurio.registry.auth.service.token.endpoint": "http://oauth",
+        f"{prefix}.apicurio.registry.auth.client.id": "i",
+        f"{prefix}.apicurio.registry.auth.client.secret": "s",
+    }
+    for prefix in ("key.converter", "value.converter")
+}
 # Of each a value that is not the default, and what it needs beside it.
 OF_CONFLUENT: list[tuple[str, str, dict[str, str]]] = [
     ("key.converter.key.subject.name.strategy", "io.confluent.kafka.serializers.subject.RecordNameStrategy", {}),
@@ -142,6 +156,20 @@ OF_CONFLUENT: list[tuple[str, str, dict[str, str]]] = [
     ("value.converter.schema.registry.ssl.truststore.location", "/x", {}),
     ("value.converter.schema.registry.ssl.keystore.location", "/x", {}),
     ("value.converter.schema.registry.ssl.key.password", "x", {}),
+    ("key.converter.bearer.auth.issuer.endpoint.url", "http://other", OAUTH["key.converter"]),
+    ("key.converter.bearer.auth.client.id", "other", OAUTH["key.converter"]),
+    ("key.converter.bearer.auth.client.secret", "other", OAUTH["key.converter"]),
+    ("key.converter.bearer.auth.scope", "other", OAUTH["key.converter"]),
+    ("key.converter.bearer.auth.logical.cluster", "other", OAUTH["key.converter"]),
+    ("key.converter.bearer.auth.identity.pool.id", "other", OAUTH["key.converter"]),
+    ("key.converter.bearer.auth.cache.expiry.buffer.seconds", "7", OAUTH["key.converter"]),
+    ("value.converter.bearer.auth.issuer.endpoint.url", "http://other", OAUTH["value.converter"]),
+    ("value.converter.bearer.auth.client.id", "other", OAUTH["value.converter"]),
+    ("value.converter.bearer.auth.client.secret", "other", OAUTH["value.converter"]),
+    ("value.converter.bearer.auth.scope", "other", OAUTH["value.converter"]),
+    ("value.converter.bearer.auth.logical.cluster", "other", OAUTH["value.converter"]),
+    ("value.converter.bearer.auth.identity.pool.id", "other", OAUTH["value.converter"]),
+    ("value.converter.bearer.auth.cache.expiry.buffer.seconds", "7", OAUTH["value.converter"]),
 ]
 OF_APICURIO: list[tuple[str, str, dict[str, str]]] = [
     ("key.converter.apicurio.registry.auto-register", "true", {}),
@@ -203,6 +231,14 @@ OF_APICURIO: list[tuple[str, str, dict[str, str]]] = [
     ("value.converter.apicurio.registry.tls.truststore.location", "/x", {}),
     ("value.converter.apicurio.registry.tls.keystore.location", "/x", {}),
     ("value.converter.apicurio.registry.tls.key.password", "x", {}),
+    ("key.converter.apicurio.registry.auth.service.token.endpoint", "http://other", OAUTH["key.converter"]),
+    ("key.converter.apicurio.registry.auth.client.id", "other", OAUTH["key.converter"]),
+    ("key.converter.apicurio.registry.auth.client.secret", "other", OAUTH["key.converter"]),
+    ("key.converter.apicurio.registry.auth.client.scope", "other", OAUTH["key.converter"]),
+    ("value.converter.apicurio.registry.auth.service.token.endpoint", "http://other", OAUTH["value.converter"]),
+    ("value.converter.apicurio.registry.auth.client.id", "other", OAUTH["value.converter"]),
+    ("value.converter.apicurio.registry.auth.client.secret", "other", OAUTH["value.converter"]),
+    ("value.converter.apicurio.registry.auth.client.scope", "other", OAUTH["value.converter"]),
 ]
 
 
@@ -212,8 +248,8 @@ OF_APICURIO: list[tuple[str, str, dict[str, str]]] = [
 )
 def test_each_has_an_effect(base: dict[str, str], name: str, value: str, more: dict[str, str]) -> None:
     part = name.partition(".")[0]
-    before, after = (avro_form(configured({**base, **more, **own}), part) for own in ({}, {name: value}))
-    assert (before.settings, before.avro) != (after.settings, after.avro)
+    before, after = (registry_form(configured({**base, **more, **own}), part) for own in ({}, {name: value}))
+    assert (before.settings, before.language) != (after.settings, after.language)
 
 
 def test_a_secret_in_an_address_is_never_shown() -> None:
@@ -222,21 +258,24 @@ def test_a_secret_in_an_address_is_never_shown() -> None:
 
 @pytest.mark.parametrize("part", ["key", "value"])
 def test_how_schemas_are_made(part: str) -> None:
-    assert avro_form(configured(CONFLUENT), part).avro == AvroSettings()
+    assert registry_form(configured(CONFLUENT), part).language == Avro(AvroSettings())
     more = {
         f"{part}.converter.connect.meta.data": "false",
         f"{part}.converter.scrub.invalid.names": "true",
         f"{part}.converter.ignore.default.for.nullables": "true",
         f"{part}.converter.allow.optional.map.keys": "true",
     }
-    assert avro_form(configured({**CONFLUENT, **more}), part).avro == AvroSettings(False, True, True, True)
+    assert registry_form(configured({**CONFLUENT, **more}), part).language == Avro(
+        AvroSettings(False, True, True, True)
+    )
 
 
 def test_defaults_of_apicurios_converter_are_those_of_the_apis_version() -> None:
     newer, older = apicurio("key"), apicurio("value")
     assert newer.address.urls == ("http://k:8080/apis/registry/v3",)
     assert (newer.whole, newer.id_name, newer.id_bytes) == (False, "contentId", 4)
-    assert (older.whole, older.id_name, older.id_bytes) == (True, "globalId", 0)
+    assert (older.whole, older.id_name, older.id_bytes) == (True, "globalId", 8)
+    assert (newer.in_headers, older.in_headers) == (False, True)
     assert (newer.registers, newer.if_exists, newer.takes_latest) == (False, "FIND_OR_CREATE_VERSION", False)
 
 
@@ -246,7 +285,6 @@ def test_defaults_of_apicurios_converter_are_those_of_the_apis_version() -> None
         ({"headers.enabled": "false"}, 8),
         ({"headers.enabled": "false", "as-confluent": "true"}, 4),
         ({"headers.enabled": "false", "id-handler": f"{SERDE}.Legacy4ByteIdHandler"}, 4),
-        ({"headers.enabled": "true"}, 0),
     ],
 )
 def test_how_many_bytes_an_id_has_with_the_older_api(more: dict[str, str], size: int) -> None:
@@ -285,3 +323,29 @@ def test_files_that_are_not_pem_are_an_error_with_the_command() -> None:
 def test_what_is_no_address_is_an_error() -> None:
     with pytest.raises(ConfigError, match="is no address of a registry"):
         confluent("key", schema__registry__url="mock://x")
+
+
+def test_the_older_names_of_apicurios_access_are_taken() -> None:
+    older = {f"key.converter.apicurio.auth.{name}": f"an {name}" for name in ("client.id", "client.secret")}
+    found = ApicurioSettings.of(
+        configured({**APICURIO, **older, "key.converter.apicurio.auth.service.token.endpoint": "http://oauth"}),
+        "key.converter",
+    )
+    assert found.address.client == Credentials(
+        "http://oauth",
+        "an client.id",
+        "an client.secret",
+        login="key.converter.apicurio.registry.auth.client.id and key.converter.apicurio.registry.auth.client.secret",
+    )
+
+
+def test_a_server_of_tokens_without_its_endpoint_is_refused_with_the_endpoint() -> None:
+    with pytest.raises(ConfigError, match=r"auth.service.token.endpoint: URL/realms/REALM/"):
+        configured({**APICURIO, "value.converter.apicurio.auth.service.url": "http://keycloak"})
+
+
+def test_a_client_of_oauth_without_its_secret_is_told() -> None:
+    given = {name: value for name, value in OAUTH["value.converter"].items() if not name.endswith("client.secret")}
+    with pytest.raises(ConfigError, match=r"bearer.auth.client.secret: A value is required") as caught:
+        configured({**CONFLUENT, **given})
+    assert "apicurio.registry.auth.client.secret: A value is required" in str(caught.value)

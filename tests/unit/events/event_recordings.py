@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.converter_names import JSON
 from tailrace.connectors.postgres.config import resolve
-from tailrace.events.converter import JSON
 from tailrace.model.change import TRANSACTION_TYPE, ChangeBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema

@@ -14,11 +14,11 @@ from typing import Any
 import fastavro
 import pytest
 
-from tailrace.config.converter_options import APICURIO_AVRO
+from tailrace.config.converter_names import APICURIO_AVRO
 from tailrace.events.avro.datums import datums, joined
 from tailrace.events.avro.schema import AvroSettings, avro_schema, schema_text
 from tailrace.events.converter import Converter
-from tailrace.events.forms import JsonForm
+from tailrace.events.form import JsonForm
 from tailrace.events.parts import text_of
 from tailrace.events.payload import array, from_json
 from tailrace.events.records import Part
@@ -60,7 +60,7 @@ def test_artifacts_of_nested_records(recorded: dict[str, Any]) -> None:
     """Texts and references are those that Apicurio's converter registered; a registry keeps one of equal references."""
     name = "value.converter"
     properties = {f"{name}.apicurio.registry.url": "http://localhost", name: APICURIO_AVRO}
-    settings = ApicurioSettings.of(configured(properties), "value")
+    settings = ApicurioSettings.of(configured(properties), name)
     node = avro_schema(ConnectSchema.from_json(recorded["schema"]), AvroSettings())
     found = artifact(settings, Wanted(recorded["topic"], "value", node, schema_text(node)))
 

@@ -47,7 +47,7 @@ def test_bytes_are_written_as_they_are() -> None:
     things = TableSchema(TableId("golden", "public", "things"), columns, ("id",), ("id",))
     rows = [{"op": "c", "after": {"id": 1, "raw": raw}} for raw in (b"\x00\xff", None, b"")]
     config = configured({**UNWRAP, "transforms.field.field": "raw", "value.converter": BYTES, "key.converter": STRING})
-    assert [record_schema(config).field(name).type for name in ("key", "value")] == [pa.string(), pa.binary()]
+    assert [record_schema(config, SOURCE).field(name).type for name in ("key", "value")] == [pa.string(), pa.binary()]
     found = Encoder(config, SOURCE, "run").encode(changes(things, *rows))
     assert [row["value"] for records in found for row in records.to_pylist()] == [b"\x00\xff", None, b""]
 

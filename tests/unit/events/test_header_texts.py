@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tailrace.events.converter import SIMPLE, STRING, Converter
+from tailrace.config.converter_names import SIMPLE, STRING
+from tailrace.events.converter import Converter
 from tailrace.events.header_texts import header_texts
 from tailrace.model.schema import ConnectSchema, Field
 

@@ -86,7 +86,7 @@ def by_text(config: Config, block: SourceBlock, batch: ChangeBatch | ControlBatc
 
 def by_columns(config: Config, block: SourceBlock, batch: ChangeBatch | ControlBatch) -> Iterator[pa.RecordBatch]:
     """The batch's rows as they are with transforms."""
-    unfolder, writer = Unfolder(config, block, RUN_ID), RowWriter(config)
+    unfolder, writer = Unfolder(config, block, RUN_ID), RowWriter(config, block)
     for group in unfolder.unfold(batch):
         yield from writer.rows(group)
 

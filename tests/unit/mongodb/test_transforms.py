@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.connectors.mongodb.config import resolve
+from tailrace.connectors.mongodb.position import BLOCK
 from tailrace.errors import TransformError
 from tailrace.events.payload import array
 from tailrace.events.records import Part, Records, struct
@@ -391,4 +392,4 @@ def test_a_document_has_as_many_levels_as_the_server_takes(inner: str) -> None:
     ]
     for transform in transforms:
         made = transform.apply(records(("c", text, None)))
-        assert sum(map(len, RowWriter(config).rows(made))) == 1
+        assert sum(map(len, RowWriter(config, BLOCK).rows(made))) == 1

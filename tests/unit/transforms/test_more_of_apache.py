@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tailrace.config.converter_names import SIMPLE
 from tailrace.errors import ConfigError, TransformError
-from tailrace.events.converter import SIMPLE, Converter
+from tailrace.events.converter import Converter
 from tailrace.events.header_texts import header_texts
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.table import Column, TableId, TableSchema

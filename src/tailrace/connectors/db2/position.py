@@ -20,6 +20,7 @@ BLOCK = SourceBlock(
     transaction_id=("commit_lsn",),
     position=("commit_lsn", "change_lsn"),
     change_id=("schema", "table"),
+    event_id=(("change_lsn", "change_lsn"), ("commit_lsn", "commit_lsn")),
     # Db2Partition has the server, Db2OffsetContext.getOffset() three entries in each phase.
     offset=OffsetEntries(4, 4, 4),
 )

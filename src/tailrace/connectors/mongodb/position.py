@@ -68,6 +68,7 @@ BLOCK = SourceBlock(
         Field("wallTime", OPTIONAL_INT64),
     ),
     transaction_id=("lsid", "txnNumber"),
+    event_id=(("ts", "ts_ms"), ("ord", "ord")),
     envelope=EnvelopeLayout(
         (
             BEFORE,

@@ -34,6 +34,7 @@ SOURCE = SourceBlock(
     transaction_id=("txId", "lsn"),
     message_schemas="io.debezium.connector.postgresql.",
     position=("lsn",),
+    event_id=(("lsn", "lsn"), ("txId", "txId"), ("sequence", "sequence")),
     # PostgresOffsetContext.getOffset(): server, ts_usec, and messageType or the three of a snapshot; an incremental one
     # has all of these and its own four. After a commit there are lsn_proc and lsn_commit.
     offset=OffsetEntries(3, 5, 10, ("txId", "lsn", "xmin", "last_commit", "last_commit")),

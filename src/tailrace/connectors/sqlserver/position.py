@@ -20,6 +20,7 @@ BLOCK = SourceBlock(
     ),
     transaction_id=("commit_lsn",),
     position=("commit_lsn", "change_lsn", "event_serial_no"),
+    event_id=tuple((name, name) for name in ("change_lsn", "commit_lsn", "event_serial_no")),
     # SqlServerPartition has server and database, SqlServerOffsetContext.getOffset() three positions, in a snapshot two
     # entries more, and an incremental one its own four.
     offset=OffsetEntries(5, 7, 11),

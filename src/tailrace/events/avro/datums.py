@@ -54,7 +54,7 @@ def datums(values: pa.Array, schema: ConnectSchema, settings: AvroSettings) -> P
 
 def joined(pieces: Parts, rows: int) -> pa.Array:
     """The concatenation of the pieces by row; a large binary array where a plain one might not hold it."""
-    constants = [piece for piece in pieces if isinstance(piece, bytes)]
+    constants = [piece for piece in pieces if isinstance(piece, str | bytes)]
     return constant(constants, rows) if len(constants) == len(pieces) else join(*pieces)
 
 
@@ -69,11 +69,12 @@ def varints(numbers: Integers, before: bytes = b"") -> pa.Array:
         octets[:, lead] = unsigned
         return _fixed(octets, lead + 1)
     widths = np.ones(len(numbers), np.int64)
-    for size in range(1, longest):
-        widths += unsigned >= np.uint64(1 << 7 * size)
     for place in range(longest):
-        octets[:, lead + place] = (unsigned >> np.uint64(7 * place)).astype(np.uint8) | 0x80
-    octets[np.arange(len(numbers)), lead + widths - 1] &= 0x7F
+        low = unsigned.astype(np.uint8) & 0x7F
+        unsigned = unsigned >> np.uint64(7)
+        more = unsigned != 0
+        octets[:, lead + place] = low | more.view(np.uint8) << 7
+        widths += more
     if int(widths.min()) == longest:
         return _fixed(octets, lead + longest)
     offsets = np.zeros(len(numbers) + 1, np.int64)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
@@ -13,11 +12,11 @@ from urllib.parse import quote
 from tailrace.config import Config
 from tailrace.config.converter_options import EIGHT_BYTES, FOUR_BYTES
 from tailrace.errors import SinkError
-from tailrace.events.avro.differences import change
 from tailrace.events.avro.schema import PRIMITIVES, records, schema_text
 from tailrace.events.registry.confluent import record_name
 from tailrace.events.registry.http import AT_ONCE_SECONDS, Address, Answer, Http, split_url
-from tailrace.events.registry.registry import Wanted, refused, unlike, unregistered
+from tailrace.events.registry.oauth import Credentials
+from tailrace.events.registry.registry import AVRO, Wanted, refused, unlike, unregistered
 
 _PATH_3, _PATH_2 = "/apis/registry/v3", "/apis/registry/v2"
 _DEFAULT = "default"
@@ -30,8 +29,8 @@ _IF_EXISTS_2 = {"FAIL": "FAIL", "CREATE_VERSION": "UPDATE", "FIND_OR_CREATE_VERS
 class ApicurioSettings:
     """The settings of Apicurio's converter for keys or values; `prefix` is what its properties begin with.
 
-    `whole`: a schema is one artifact; otherwise each record in it is one of its own. `id_bytes` is 0 where headers
-    have the ids.
+    `whole`: a schema is one artifact; otherwise each record in it is one of its own. `in_headers`: the ids are in
+    headers and not, as `id_bytes` bytes, before each datum.
     """
 
     prefix: str
@@ -45,12 +44,13 @@ class ApicurioSettings:
     artifact: str | None
     id_name: str
     id_bytes: int
+    in_headers: bool
 
     @staticmethod
-    def of(config: Config, part: str) -> ApicurioSettings:
-        """As the properties say; for API 2 the defaults are those of its converter."""
-        prefix = f"{part}.converter.apicurio.registry."
-        address = _address(config, prefix, config.text(f"{part}.converter.apicurio.registry.url"))
+    def of(config: Config, within: str) -> ApicurioSettings:
+        """As the properties of the converter `within` say; for API 2 the defaults are those of its converter."""
+        prefix = f"{within}.apicurio.registry."
+        address = _address(config, prefix, config.text(f"{within}.apicurio.registry.url"))
         is_2 = address.urls[0].endswith(_PATH_2)
 
         return ApicurioSettings(
@@ -64,7 +64,8 @@ class ApicurioSettings:
             group=config.optional(f"{prefix}artifact.group-id"),
             artifact=config.optional(f"{prefix}artifact.artifact-id"),
             id_name=config.optional(f"{prefix}use-id") or ("globalId" if is_2 else "contentId"),
-            id_bytes=0 if _flag(config, f"{prefix}headers.enabled", is_2) else _id_bytes(config, prefix, is_2),
+            id_bytes=_id_bytes(config, prefix, is_2),
+            in_headers=_flag(config, f"{prefix}headers.enabled", is_2),
         )
 
     def place(self, wanted: Wanted) -> tuple[str, str]:
@@ -107,13 +108,27 @@ def _address(config: Config, prefix: str, given: str) -> Address:
         url += _PATH_3
     return Address(
         (url,),
-        (who, password or "") if who else user,
+        None if config.optional(f"{prefix}auth.service.token.endpoint") else (who, password or "") if who else user,
         None,
         config.optional(f"{prefix}tls.truststore.location"),
         config.optional(f"{prefix}tls.keystore.location"),
         config.optional(f"{prefix}tls.key.password"),
         f"{prefix}auth.username and {prefix}auth.password",
         f"{prefix}tls.truststore.location",
+        _client(config, prefix),
+    )
+
+
+def _client(config: Config, prefix: str) -> Credentials | None:
+    endpoint = config.optional(f"{prefix}auth.service.token.endpoint")
+    if endpoint is None:
+        return None
+    return Credentials(
+        endpoint,
+        config.text(f"{prefix}auth.client.id"),
+        config.text(f"{prefix}auth.client.secret"),
+        config.optional(f"{prefix}auth.client.scope"),
+        login=f"{prefix}auth.client.id and {prefix}auth.client.secret",
     )
 
 
@@ -155,7 +170,7 @@ class ApicurioRegistry:
         """See Registry."""
         settings = self._settings
         if settings.registers:
-            return int(self._registered(artifact(self._settings, wanted))[settings.id_name])
+            return int(self._registered(wanted, artifact(self._settings, wanted))[settings.id_name])
         if settings.takes_latest:
             return self._latest_id(wanted)
         return self._found(wanted)
@@ -166,35 +181,35 @@ class ApicurioRegistry:
             if not self._settings.registers:
                 self.id(wanted)
             elif not self._is_2:
-                self._registered(artifact(self._settings, wanted), dry=True)
+                self._registered(wanted, artifact(self._settings, wanted), dry=True)
         except SinkError as error:
             return error
         return None
 
-    def _registered(self, artifact: Artifact, dry: bool = False) -> Mapping[str, Any]:
+    def _registered(self, wanted: Wanted, artifact: Artifact, dry: bool = False) -> Mapping[str, Any]:
         """What the registry has of an artifact, which is made where it is not there; `dry` tries it only."""
         references = []
         if not dry:
             for name, inner in artifact.references:
-                version = self._registered(inner)["version"]
+                version = self._registered(wanted, inner)["version"]
                 references.append({"groupId": inner.group, "artifactId": inner.name, "version": version, "name": name})
-        answer = (self._post_2 if self._is_2 else self._post_3)(artifact, references, dry)
+        answer = (self._post_2 if self._is_2 else self._post_3)(wanted.language, artifact, references, dry)
         if answer.status == _CONFLICT:
-            raise self._conflict(artifact, answer)
+            raise self._conflict(wanted, artifact, answer)
         if not answer.is_good:
             raise self._failed(artifact.name, answer)
         found: Mapping[str, Any] = answer.body if self._is_2 else answer.body["version"]
         return found
 
-    def _post_3(self, artifact: Artifact, references: list[dict[str, str]], dry: bool) -> Answer:
+    def _post_3(self, language: str, artifact: Artifact, references: list[dict[str, str]], dry: bool) -> Answer:
         content = {"content": artifact.text, "contentType": "application/json", "references": references}
-        body = {"artifactId": artifact.name, "artifactType": "AVRO", "firstVersion": {"content": content}}
+        body = {"artifactId": artifact.name, "artifactType": language, "firstVersion": {"content": content}}
         query = {"ifExists": self._settings.if_exists, "canonical": "false", **({"dryRun": "true"} if dry else {})}
         return self._http.ask("POST", f"/groups/{quote(artifact.group, safe='')}/artifacts", body, query)
 
-    def _post_2(self, artifact: Artifact, references: list[dict[str, str]], dry: bool) -> Answer:
+    def _post_2(self, language: str, artifact: Artifact, references: list[dict[str, str]], dry: bool) -> Answer:
         query = {"ifExists": _IF_EXISTS_2[self._settings.if_exists], "canonical": "false"}
-        named = {"X-Registry-ArtifactId": artifact.name, "X-Registry-ArtifactType": "AVRO"}
+        named = {"X-Registry-ArtifactId": artifact.name, "X-Registry-ArtifactType": language}
         named["Content-Type"] = "application/create.extended+json"
         body = {"content": artifact.text, "references": references}
         return self._http.ask("POST", f"/groups/{quote(artifact.group, safe='')}/artifacts", body, query, **named)
@@ -206,7 +221,7 @@ class ApicurioRegistry:
             raise unregistered(name, f"{self._settings.prefix}auto-register")
         if not answer.is_good:
             raise self._failed(name, answer)
-        difference = change(self._content(answer.body["globalId"]), json.loads(wanted.text))
+        difference = wanted.difference(self._content(answer.body["globalId"]))
         if difference != "nothing":
             raise unlike(name, difference, f"{self._settings.prefix}find-latest")
         return int(answer.body[self._settings.id_name])
@@ -219,7 +234,7 @@ class ApicurioRegistry:
                 path = self._path(made.group, made.name, "/meta")
                 query = {"canonical": canonical}
             else:
-                path, query = "/search/versions", {"canonical": canonical, "artifactType": "AVRO"}
+                path, query = "/search/versions", {"canonical": canonical, "artifactType": wanted.language}
                 query |= {"groupId": made.group, "artifactId": made.name}
                 query |= {"orderby": "globalId", "order": "desc"}
             answer = self._http.ask("POST", path, made.text, query, **_JSON)
@@ -236,7 +251,7 @@ class ApicurioRegistry:
             raise self._failed(f"global id {global_id}", answer)
         return answer.body
 
-    def _conflict(self, artifact: Artifact, answer: Answer) -> SinkError:
+    def _conflict(self, wanted: Wanted, artifact: Artifact, answer: Answer) -> SinkError:
         """The error for a schema that a rule forbids."""
         rule = self._http.ask("GET", self._path(artifact.group, artifact.name, "/rules/COMPATIBILITY"))
         if not rule.is_good:
@@ -249,7 +264,7 @@ class ApicurioRegistry:
         query = {} if self._is_2 else {"references": "PRESERVE"}
         old = self._http.ask("GET", f"/ids/globalIds/{latest.body['globalId']}", query=query).body
         level = rule.body.get("config") if rule.is_good else None
-        return refused(artifact.name, level, change(old, json.loads(artifact.text)), answer.message)
+        return refused(artifact.name, level, replace(wanted, text=artifact.text).difference(old), answer.message)
 
     def _path(self, group: str, name: str, rest: str) -> str:
         return f"/groups/{quote(group, safe='')}/artifacts/{quote(name, safe='')}{rest}"
@@ -265,7 +280,7 @@ class ApicurioRegistry:
 def artifact(settings: ApicurioSettings, wanted: Wanted) -> Artifact:
     """A schema as the reference registers it: as a whole, or each record within it as an artifact of its own."""
     group, name = settings.place(wanted)
-    if settings.whole:
+    if settings.whole or wanted.language != AVRO:
         return Artifact(group, name, wanted.text)
     definitions = {each["name"]: each for each in records(wanted.node)}
 

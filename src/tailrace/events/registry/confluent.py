@@ -12,9 +12,9 @@ from urllib.parse import quote
 from tailrace.config import Config
 from tailrace.config.kinds import split_list
 from tailrace.errors import SinkError
-from tailrace.events.avro.differences import change
 from tailrace.events.registry.http import AT_ONCE_SECONDS, Address, Answer, Http, split_url
-from tailrace.events.registry.registry import Wanted, invalid, refused, unlike, unregistered
+from tailrace.events.registry.oauth import Credentials
+from tailrace.events.registry.registry import AVRO, JSON, Wanted, invalid, refused, unlike, unregistered
 
 _NOT_FOUND, _CONFLICT, _INVALID = 404, 409, 422
 
@@ -31,9 +31,8 @@ class ConfluentSettings:
     normalizes: bool
 
     @staticmethod
-    def of(config: Config, part: str) -> ConfluentSettings:
-        """As the properties say."""
-        prefix = f"{part}.converter"
+    def of(config: Config, part: str, prefix: str) -> ConfluentSettings:
+        """As the properties say that begin with `prefix`."""
         strategy = config.text(f"{prefix}.{part}.subject.name.strategy").rpartition(".")[2]
         return ConfluentSettings(
             prefix,
@@ -55,8 +54,10 @@ class ConfluentSettings:
 
 def record_name(wanted: Wanted) -> str:
     """The full name of a record. Raises SinkError for another schema, which has none."""
-    if isinstance(wanted.node, Mapping) and wanted.node["type"] == "record":
+    if wanted.language == AVRO and isinstance(wanted.node, Mapping) and wanted.node["type"] == "record":
         return str(wanted.node["name"])
+    if wanted.language == JSON and "title" in wanted.node:
+        return str(wanted.node["title"])
     raise SinkError(
         f"the {wanted.part} is no record, so its schema has no name",
         where=f"topic {wanted.topic}",
@@ -72,18 +73,39 @@ def _address(config: Config, prefix: str) -> Address:
     if config.text(f"{prefix}.basic.auth.credentials.source") == "USER_INFO" and info:
         who, _, password = info.partition(":")
         user = (who, password)
-    token = config.optional(f"{prefix}.bearer.auth.token")
     source = config.optional(f"{prefix}.bearer.auth.credentials.source")
+    token = config.optional(f"{prefix}.bearer.auth.token") if source == "STATIC_TOKEN" else None
     certificates = f"{prefix}.schema.registry.ssl."
     return Address(
         tuple(url for url, _ in found),
         None if source else user,
-        token if source else None,
+        token,
         config.optional(f"{certificates}truststore.location"),
         config.optional(f"{certificates}keystore.location"),
         config.optional(f"{certificates}key.password"),
         f"{prefix}.basic.auth.user.info (with basic.auth.credentials.source=USER_INFO) or bearer.auth.token",
         f"{certificates}truststore.location",
+        _client(config, prefix) if source == "OAUTHBEARER" else None,
+        tuple(
+            (header, value)
+            for header, value in (
+                ("target-sr-cluster", config.optional(f"{prefix}.bearer.auth.logical.cluster")),
+                ("Confluent-Identity-Pool-Id", config.optional(f"{prefix}.bearer.auth.identity.pool.id")),
+            )
+            if source and value
+        ),
+    )
+
+
+def _client(config: Config, prefix: str) -> Credentials:
+    name = f"{prefix}.bearer.auth."
+    return Credentials(
+        config.text(f"{prefix}.bearer.auth.issuer.endpoint.url"),
+        config.text(f"{prefix}.bearer.auth.client.id"),
+        config.text(f"{prefix}.bearer.auth.client.secret"),
+        config.optional(f"{prefix}.bearer.auth.scope"),
+        config.number(f"{prefix}.bearer.auth.cache.expiry.buffer.seconds"),
+        f"{name}client.id and {name}client.secret",
     )
 
 
@@ -113,13 +135,13 @@ class ConfluentRegistry:
         """See Registry."""
         settings, subject = self._settings, self.name(wanted)
         if settings.registers:
-            answer = self._http.ask("POST", _path(subject, "/versions"), {"schema": wanted.text}, self._query())
+            answer = self._http.ask("POST", _path(subject, "/versions"), _body(wanted), self._query())
             if answer.status == _CONFLICT:
                 raise self._conflict(subject, wanted, answer)
         elif settings.takes_latest:
             answer = self._http.ask("GET", _path(subject, "/versions/latest"))
         else:
-            answer = self._http.ask("POST", _path(subject), {"schema": wanted.text}, self._query())
+            answer = self._http.ask("POST", _path(subject), _body(wanted), self._query())
         if answer.status == _NOT_FOUND:
             raise unregistered(subject, f"{settings.prefix}.auto.register.schemas")
         if answer.status == _INVALID:
@@ -127,7 +149,7 @@ class ConfluentRegistry:
         if not answer.is_good:
             raise self._failed(subject, answer)
         if settings.takes_latest and not settings.registers:
-            difference = change(json.loads(answer.body["schema"]), json.loads(wanted.text))
+            difference = wanted.difference(json.loads(answer.body["schema"]))
             if difference != "nothing":
                 raise unlike(subject, difference, f"{settings.prefix}.use.latest.version")
         return int(answer.body["id"])
@@ -142,7 +164,7 @@ class ConfluentRegistry:
                 return error
             return None
         path = f"/compatibility/subjects/{quote(subject, safe='')}/versions/latest"
-        answer = self._http.ask("POST", path, {"schema": wanted.text}, {"verbose": "true"})
+        answer = self._http.ask("POST", path, _body(wanted), {"verbose": "true"})
         if answer.status == _NOT_FOUND:  # the first version of the subject
             return None
         if answer.status == _INVALID:
@@ -166,7 +188,7 @@ class ConfluentRegistry:
         said = "; ".join(map(str, answer.body.get("messages", ()))) or answer.message
         if answer.is_good and not answer.body.get("messages"):
             said = "it is not compatible"
-        return refused(subject, level, change(json.loads(latest.body["schema"]), json.loads(wanted.text)), said)
+        return refused(subject, level, wanted.difference(json.loads(latest.body["schema"])), said)
 
     def _failed(self, subject: str, answer: Answer) -> SinkError:
         return SinkError(
@@ -174,6 +196,11 @@ class ConfluentRegistry:
             where=f"{subject} at {self._settings.address.shown}",
             remedy="see the registry's log, and whether the address is that of its API",
         )
+
+
+def _body(wanted: Wanted) -> dict[str, str]:
+    """A schema as a request has it; Avro is what a registry takes for granted."""
+    return {"schema": wanted.text, **({} if wanted.language == AVRO else {"schemaType": wanted.language})}
 
 
 def _path(subject: str, rest: str = "") -> str:

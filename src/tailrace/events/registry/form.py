@@ -1,63 +1,69 @@
-"""Writes keys and values in Avro with the ids of their schemas, before each datum or in headers."""
+"""Writes keys and values with the ids of their schemas in a registry, before each datum or in headers."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.config.converter_options import APICURIO_AVRO
-from tailrace.events.avro.datums import datums, joined
-from tailrace.events.avro.schema import AvroSettings, Node, avro_schema, schema_text
-from tailrace.events.parts import Parts, flat
-from tailrace.events.records import Part
+from tailrace.config.converter_names import APICURIO, AVRO, CONFLUENT_JSON
+from tailrace.events.avro.datums import joined
+from tailrace.events.avro.schema import AvroSettings, Node
+from tailrace.events.converter import Converter
+from tailrace.events.form import Entry
+from tailrace.events.parts import Parts
+from tailrace.events.records import Header, Part
 from tailrace.events.registry.apicurio import ApicurioRegistry, ApicurioSettings
 from tailrace.events.registry.confluent import ConfluentRegistry, ConfluentSettings
+from tailrace.events.registry.languages import Avro, ConnectJson, JsonSchema, Language
 from tailrace.events.registry.registry import Registry, Wanted, known_id
-from tailrace.model.arrow import indices, is_constant
+from tailrace.model.arrow import is_constant
 from tailrace.model.schema import ConnectSchema
 
-Entry = tuple[str, pa.Array]
-
-_MAGIC = b"\x00"
+_HEADER_BYTES = 8
 _MOST_SCHEMAS = 10_000
 
 
 @dataclass
-class AvroForm:
-    """Keys or values as Avro under one configuration. `id_bytes` is 0 where headers have the ids."""
+class RegistryForm:
+    """Keys or values under one configuration. An id has `id_bytes` bytes, or stands in headers."""
 
     part: str
-    avro: AvroSettings
+    language: Language
     settings: Hashable
     registry: Registry
     id_name: str
     id_bytes: int
-    kind = pa.binary()
+    in_headers: bool = False
     # By identity: the schemas of a table are the same objects as long as its columns are.
     _schemas: dict[int, tuple[ConnectSchema, Node, str]] = field(default_factory=dict)
 
-    def parts(self, part: Part, topics: pa.Array) -> Parts:
+    @property
+    def kind(self) -> pa.DataType:
+        """See Form."""
+        return self.language.kind
+
+    def parts(self, part: Part, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
         """The bytes of each record, of which `topics` are the topics. Raises DecodeError and SinkError."""
-        values = datums(part.values, part.schema, self.avro)
-        if part.values.null_count:  # a null is no datum, but no value
+        values = self.language.parts(part.values, part.schema)
+        if not self.in_headers:
+            ids = self.ids(part.schema, topics)
+            numbers = str(ids) if isinstance(ids, int) else ids.cast(pa.string())
+            values = self.language.behind(_octets(ids, self.id_bytes), numbers, values)
+        if part.values.null_count and not self.language.writes_null:
             whole = joined(values, len(topics))
             values = [pc.if_else(part.values.is_valid(), whole, pa.scalar(None, whole.type))]
-        if not self.id_bytes:
-            return values
-        ids = self._ids(part.schema, topics, self.id_bytes)
-        return flat(_MAGIC, ids, values)
+        return values
 
     def headers(self, part: Part, topics: pa.Array) -> list[Entry]:
         """The headers that name the schemas, by record; none where the ids stand before the datums."""
-        if self.id_bytes:
+        if not self.in_headers:
             return []
-        ids, rows = self._ids(part.schema, topics, 8), len(topics)
+        ids, rows = _octets(self.ids(part.schema, topics), _HEADER_BYTES), len(topics)
         column = ids if isinstance(ids, pa.Array) else pa.repeat(pa.scalar(ids, pa.binary()), rows)
         encoding = pa.repeat(pa.scalar(b"BINARY", pa.binary()), rows)
         return [(f"apicurio.{self.part}.{self.id_name}", column), (f"apicurio.{self.part}.encoding", encoding)]
@@ -68,39 +74,63 @@ class AvroForm:
         if known is None or known[0] is not schema:
             if len(self._schemas) >= _MOST_SCHEMAS:
                 self._schemas.clear()
-            node = avro_schema(schema, self.avro)
-            known = self._schemas[id(schema)] = (schema, node, schema_text(node))
-        return Wanted(topic, self.part, known[1], known[2])
+            known = self._schemas[id(schema)] = (schema, *self.language.described(schema))
+        return Wanted(topic, self.part, known[1], known[2], self.language.name)
 
-    def _ids(self, schema: ConnectSchema, topics: pa.Array, size: int) -> bytes | pa.Array:
+    def ids(self, schema: ConnectSchema, topics: pa.Array) -> int | pa.Array:
         """The ids by record, or the one id of all."""
         codes = topics.slice(0, 1).dictionary_encode() if is_constant(topics) else topics.dictionary_encode()
         found = [
-            known_id(self.settings, lambda: self.registry, self.wanted(schema, topic)).to_bytes(size, "big")
+            known_id(self.settings, lambda: self.registry, self.wanted(schema, topic))
             for topic in codes.dictionary.to_pylist()
         ]
-        if len(found) == 1:
-            return found[0]
-        return pa.array(found, pa.binary()).take(indices(codes.indices.to_numpy(zero_copy_only=False).astype(np.int64)))
+        return found[0] if len(found) == 1 else pa.array(found, pa.int64()).take(codes.indices)
 
 
-def avro_form(config: Config, part: str) -> AvroForm:
-    """The form of the `key` or `value` converter, which is one of Avro. Raises ConfigError."""
-    prefix = f"{part}.converter"
-    meta_data = config.flag(f"{prefix}.connect.meta.data")
-    if config.text(prefix) == APICURIO_AVRO:
-        apicurio = ApicurioSettings.of(config, part)
-        return AvroForm(
-            part, AvroSettings(meta_data), apicurio, _apicurio(apicurio), apicurio.id_name, apicurio.id_bytes
+def _octets(ids: int | pa.Array, size: int) -> bytes | pa.Array:
+    """The bytes of ids."""
+    if isinstance(ids, int):
+        return ids.to_bytes(size, "big")
+    codes = ids.dictionary_encode()
+    octets = [each.to_bytes(size, "big") for each in codes.dictionary.to_pylist()]
+    return pa.array(octets, pa.binary()).take(codes.indices)
+
+
+def registry_form(config: Config, part: str) -> RegistryForm:
+    """The form of the `key` or `value` converter, which is one of a registry. Raises ConfigError."""
+    return registry_form_of(config, part, f"{part}.converter", config.text(f"{part}.converter"))
+
+
+def registry_form_of(config: Config, part: str, prefix: str, kind: str) -> RegistryForm:
+    """The form of a converter of that kind, whose properties begin with `prefix`. Raises ConfigError."""
+    if kind in APICURIO:
+        settings = ApicurioSettings.of(config, prefix)
+        meta_data = config.flag(f"{prefix}.connect.meta.data")
+        language: Language = Avro(AvroSettings(meta_data))
+        if kind not in AVRO:
+            # The id is part of the text.
+            language, settings = ConnectJson(Converter.json(config, prefix).style), replace(settings, in_headers=False)
+        registry = _apicurio(settings)
+        return RegistryForm(
+            part, language, settings, registry, settings.id_name, settings.id_bytes, settings.in_headers
         )
-    avro = AvroSettings(
-        meta_data,
-        config.flag(f"{prefix}.scrub.invalid.names"),
-        config.flag(f"{prefix}.ignore.default.for.nullables"),
-        config.flag(f"{prefix}.allow.optional.map.keys"),
+    confluent = ConfluentSettings.of(config, part, prefix)
+    return RegistryForm(part, _confluents(config, prefix, kind), confluent, _confluent(confluent), "id", 4)
+
+
+def _confluents(config: Config, prefix: str, kind: str) -> Language:
+    null_is_null = config.flag(f"{prefix}.ignore.default.for.nullables")
+    if kind == CONFLUENT_JSON:
+        style = replace(Converter.json(config, prefix).style, defaults=not null_is_null, entries=True)
+        return JsonSchema(style, not config.flag(f"{prefix}.object.additional.properties"))
+    return Avro(
+        AvroSettings(
+            config.flag(f"{prefix}.connect.meta.data"),
+            config.flag(f"{prefix}.scrub.invalid.names"),
+            null_is_null,
+            config.flag(f"{prefix}.allow.optional.map.keys"),
+        )
     )
-    confluent = ConfluentSettings.of(config, part)
-    return AvroForm(part, avro, confluent, _confluent(confluent), "id", 4)
 
 
 # One for a process: it stays connected.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from tailrace.errors import ConfigError, SinkAwayError, SinkError
+from tailrace.events.registry.oauth import Credentials, Tokens
 
 if TYPE_CHECKING:
     import httpx
@@ -28,12 +29,15 @@ _CONVERT = (
     "the file must be PEM; of a keystore of Java: keytool -importkeystore -srckeystore FILE -destkeystore x.p12 "
     "-deststoretype PKCS12, then openssl pkcs12 -in x.p12 -out x.pem"
 )
+_UNKNOWN_USER, _NOT_ALLOWED = 401, 403
 _PASSING = (429, 500, 502, 503, 504)
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a registry is and who asks: `user` is name and password. `login` and `truststore` name properties.
+    """Where a registry is and who asks: `user` is name and password, `client` gets tokens.
+
+    `login` and `truststore` name properties; `headers` are sent with each request.
 
     `trusted` and `own` are files in PEM: certificates to trust, and a key with its certificate.
     """
@@ -46,6 +50,8 @@ class Address:
     key_password: str | None = field(default=None, repr=False)
     login: str = ""
     truststore: str = ""
+    client: Credentials | None = None
+    headers: tuple[tuple[str, str], ...] = ()
 
     @property
     def shown(self) -> str:
@@ -90,12 +96,13 @@ class Http:
         self.address = address
         self._patience = patience_seconds
         self._library = library()
-        headers = {"Accept": "application/json, application/vnd.schemaregistry.v1+json"}
+        headers = {"Accept": "application/json, application/vnd.schemaregistry.v1+json", **dict(address.headers)}
         if address.token is not None:
             headers["Authorization"] = f"Bearer {address.token}"
         self._client: httpx.Client = self._library.Client(
             auth=address.user, headers=headers, timeout=_TIMEOUT_SECONDS, verify=_context(address)
         )
+        self._tokens = None if address.client is None else Tokens(address.client, self._client)
         self._first = 0
 
     def ask(
@@ -105,12 +112,16 @@ class Http:
 
         Raises SinkAwayError after a time without an answer, SinkError where the registry does not let the user in.
         """
-        deadline, pause, told = time.monotonic() + self._patience, _FIRST_PAUSE, False
+        deadline, pause, told, renewed = time.monotonic() + self._patience, _FIRST_PAUSE, False, False
         while True:
             answer = self._tried(method, path, body, query, headers)
             if isinstance(answer, Answer):
                 if told:
                     log.info("the schema registry at %s answers again", self.address.shown)
+                # A token may have been revoked before its time.
+                if answer.status == _UNKNOWN_USER and self._tokens is not None and not renewed:
+                    renewed = self._tokens.forget()
+                    continue
                 return self._allowed(answer)
             if time.monotonic() + pause > deadline:
                 raise SinkAwayError(
@@ -137,9 +148,9 @@ class Http:
             place = (self._first + turn) % len(self.address.urls)
             try:
                 sent = {"content": body} if isinstance(body, str) else {"json": body}
-                response = self._client.request(
-                    method, self.address.urls[place] + path, params=query, headers=headers, **sent
-                )
+                known = {} if self._tokens is None else self._tokens.header()
+                url, all_headers = self.address.urls[place] + path, {**headers, **known}
+                response = self._client.request(method, url, params=query, headers=all_headers, **sent)
             except self._library.TransportError as error:
                 if "CERTIFICATE_VERIFY_FAILED" in str(error):
                     raise self._untrusted(error) from error
@@ -160,9 +171,9 @@ class Http:
         )
 
     def _allowed(self, answer: Answer) -> Answer:
-        if answer.status not in (401, 403):
+        if answer.status not in (_UNKNOWN_USER, _NOT_ALLOWED):
             return answer
-        what = "does not know this user" if answer.status == 401 else "does not allow this user to do it"
+        what = "does not know this user" if answer.status == _UNKNOWN_USER else "does not allow this user to do it"
         raise SinkError(
             f"the schema registry {what} (status {answer.status}: {answer.message})",
             where=self.address.shown,

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tailrace.config import Config
-from tailrace.config.converter_options import AVRO
+from tailrace.config.cloud_event_options import registry_of
+from tailrace.config.converter_names import APICURIO, CLOUD_EVENTS, CONFLUENT
 from tailrace.config.topics import TopicNaming
 from tailrace.errors import TailraceError
 from tailrace.events.converter import Converter
 from tailrace.events.envelope import envelope
-from tailrace.events.registry.form import AvroForm, avro_form
+from tailrace.events.registry.form import RegistryForm, registry_form, registry_form_of
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableSchema
@@ -19,12 +20,24 @@ from tailrace.model.table import TableSchema
 Rename = Callable[[str], str]
 
 
-def forms(config: Config) -> list[AvroForm]:
+def forms(config: Config) -> list[RegistryForm]:
     """The converters that need a registry. Raises ConfigError."""
-    return [avro_form(config, part) for part in ("key", "value") if Converter.of(config, part).kind in AVRO]
+    return [
+        registry_form(config, part)
+        for part in ("key", "value")
+        if Converter.of(config, part).kind in CONFLUENT + APICURIO
+    ]
 
 
-def reached(found: Sequence[AvroForm]) -> Iterator[str]:
+def of_cloud_events(config: Config) -> list[RegistryForm]:
+    """The form of the data of CloudEvents in Avro, whose schemas are made with the records. Raises ConfigError."""
+    name = "value.converter"
+    if Converter.of(config, "value").kind != CLOUD_EVENTS or config.text(f"{name}.data.serializer.type") != "avro":
+        return []
+    return [registry_form_of(config, "value", f"{name}.avro", registry_of(config, name)[0])]
+
+
+def reached(found: Sequence[RegistryForm]) -> Iterator[str]:
     """What each registry says of itself. Raises SinkError for one that is away or does not let the user in."""
     yield from dict.fromkeys(form.registry.about() for form in found)
 
@@ -33,7 +46,7 @@ def reached(found: Sequence[AvroForm]) -> Iterator[str]:
 class TopicSchema:
     """The schema of the keys or the values of a topic's records."""
 
-    form: AvroForm
+    form: RegistryForm
     topic: str
     schema: ConnectSchema
 
@@ -51,7 +64,7 @@ class TopicSchema:
 
 
 def schemas(
-    found: Sequence[AvroForm], tables: Iterable[TableSchema], config: Config, source: SourceBlock, renamed: Rename
+    found: Sequence[RegistryForm], tables: Iterable[TableSchema], config: Config, source: SourceBlock, renamed: Rename
 ) -> Iterator[TopicSchema]:
     """The schemas of the tables' keys and values; `renamed` are the topics' names in Kafka."""
     naming = TopicNaming(config)

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tailrace.errors import SinkError
+from tailrace.events.avro.differences import change
 from tailrace.events.avro.schema import odd_names
+from tailrace.events.registry.json_schema import json_changes
 
-Difference = str
+# The languages of schemas, as registries call them.
+AVRO, JSON, CONNECT = "AVRO", "JSON", "KCONNECT"
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A schema for the records of a topic: `node` and its `text`; `part` is key or value."""
+    """A schema for the records of a topic: `node` and its `text` in a `language`; `part` is key or value."""
 
     topic: str
     part: str
     node: Any
     text: str
+    language: str = AVRO
+
+    def difference(self, old: Any) -> str:
+        """What the schema has otherwise than an older one, for people; `nothing` where data of both are alike."""
+        new = json.loads(self.text)
+        if self.language == AVRO:
+            return change(old, new)
+        if self.language == JSON:
+            return ", ".join(json_changes(old, new)) or "nothing"
+        return "nothing" if old == new else "other fields or types"
 
 
 class Registry(Protocol):
@@ -71,7 +85,7 @@ def refused(subject: str, rule: str | None, change: str, said: str) -> SinkError
 
 def invalid(subject: str, said: str, wanted: Wanted) -> SinkError:
     """The error for a schema that the registry cannot read."""
-    odd = odd_names(wanted.node)
+    odd = odd_names(wanted.node) if wanted.language == AVRO else []
     names = f"; Avro does not allow the name {odd[0]}" if odd else ""
     return SinkError(
         f"the schema registry refuses the schema: {said}{names}",

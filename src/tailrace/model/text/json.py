@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from tailrace.errors import DecodeError
-from tailrace.model.arrow import bracketed, entries_of, join, null_where, repeat
+from tailrace.model.arrow import bracketed, entries_of, is_constant, join, null_where, repeat
 from tailrace.model.native import plain_decimals
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.text.binary import base64, decimal_of, unscaled
@@ -73,10 +73,12 @@ class _Digits(str):
 @dataclass(frozen=True, slots=True)
 class Style:
     """The converter's settings for values: `defaults` (replace.null.with.default) writes an optional null as the
-    schema's default; `decimals` is `decimal.format`."""
+    schema's default; `decimals` is `decimal.format`. With `entries` maps whose keys may be no texts are lists of
+    objects with key and value."""
 
     defaults: bool = True
     decimals: Decimals = Decimals.BASE64
+    entries: bool = False
 
 
 PLAIN = Style()
@@ -94,6 +96,8 @@ def fragment(values: pa.Array, schema: ConnectSchema, style: Style = PLAIN) -> F
     """A column as JSON with what is common to its rows kept apart. Raises DecodeError for a type without JSON form."""
     if values.null_count == len(values):
         return Fragment(null_text(schema, style), None)
+    if pt.is_string(values.type) and values.null_count == 0 and is_constant(values):
+        return Fragment(quote(values[0].as_py()), None)
     is_decimal = style.decimals.applies(schema)
     text = _decimals(values, schema, style) if is_decimal else _writer(values.type)(values, schema, style)
     quoted = style.decimals is Decimals.TEXT if is_decimal else _is_text(values.type)
@@ -115,9 +119,9 @@ def null_text(schema: ConnectSchema, style: Style = PLAIN) -> str:
     return dump(_shown(schema, "AA==" if schema.name == _DECIMAL else {"scale": 0, "value": "AA=="}, style))
 
 
-def schema_text(schema: ConnectSchema, style: Style = PLAIN) -> str:
-    """A schema as the converter prints it."""
-    return dump(_with_shown(schema, style).to_json())
+def schema_text(schema: ConnectSchema, style: Style = PLAIN, text: Callable[[str], str] = quote) -> str:
+    """A schema as the converter prints it; `text` writes texts."""
+    return dump(_with_shown(schema, style).to_json(), text)
 
 
 def _with_shown(schema: ConnectSchema, style: Style) -> ConnectSchema:
@@ -230,8 +234,10 @@ def _map(values: pa.Array, schema: ConnectSchema, style: Style) -> pa.Array:
         raise DecodeError(f"the schema of a map does not declare its keys and values: {schema}")
     lists, keys, items = entries_of(values)
     key, value = encode(keys, schema.keys), encode(items, schema.values, style)
-    if schema.keys.type == "string":
+    if schema.keys.type == "string" and not (style.entries and schema.keys.optional):
         return bracketed(lists, join(key, ":", value), "{", "}")
+    if style.entries:
+        return bracketed(lists, join('{"key":', key, ',"value":', value, "}"), "[", "]")
     return bracketed(lists, join("[", key, ",", value, "]"), "[", "]")
 
 

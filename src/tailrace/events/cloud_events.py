@@ -1,0 +1,292 @@
+"""Writes change events as CloudEvents 1.0 in structured form: attributes beside `data`, which has the row images.
+
+The source of the behaviour is the reference's CloudEventsConverter with the CloudEventsMaker of each connector: names,
+order and types of attributes, what is no event (its value is null), and where metadata come from. Values are columns:
+an event is a struct of Connect, which JsonForm or RegistryForm writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.config import Config
+from tailrace.config.cloud_event_options import GENERATE, HEADER, VALUE, metadata_sources, registry_of
+from tailrace.config.topics import adjusted
+from tailrace.errors import DecodeError
+from tailrace.events.converter import Converter
+from tailrace.events.form import Entry, JsonForm
+from tailrace.events.parts import Parts, flat, text_of
+from tailrace.events.payload import filled
+from tailrace.events.record import KAFKA
+from tailrace.events.records import Bools, Header, Part, struct
+from tailrace.events.registry.form import RegistryForm, registry_form_of
+from tailrace.model.arrow import flags, indices, join, literal, repeat
+from tailrace.model.schema import OPTIONAL_STRING, STRING, ConnectSchema, Field
+from tailrace.model.source import SOURCE, TRANSACTION_BLOCK, SourceBlock
+
+_EXTENSION, _TRANSACTION = "iodebezium", "transaction"
+# An int64 is no type of an attribute of CloudEvents.
+_TYPES = {"boolean": "boolean", "int8": "int32", "int16": "int32", "int32": "int32", "int64": "string"}
+_METADATA = (SOURCE, _TRANSACTION, "op", "ts_ms", "ts_us", "ts_ns")
+_BYTES = ConnectSchema("bytes")
+_MOST_SCHEMAS = 10_000
+
+Attribute = tuple[str, Part]
+
+
+@dataclass
+class CloudEvents:
+    """Values as CloudEvents. `avro` writes what is Avro: `data`, and with `is_avro` the event itself.
+
+    `sources` says where the metadata are: in the value, in headers, or generated.
+    """
+
+    source: SourceBlock
+    sources: dict[str, str]
+    is_avro: bool
+    avro: RegistryForm | None
+    json: JsonForm
+    json_data: JsonForm
+    addresses: str
+    schema_name: str | None
+    adjustment: str
+    extensions: bool
+    tracing: bool
+    # Equal schemas are one object, as what is made of a schema is remembered by it.
+    _schemas: dict[ConnectSchema, ConnectSchema] = field(default_factory=dict)
+
+    @staticmethod
+    def of(config: Config, part: str, source: SourceBlock) -> CloudEvents:
+        """As the properties of the `value` converter say. Raises ConfigError."""
+        name = f"{part}.converter"
+        kind, url = registry_of(config, name)
+        uses_avro = "avro" in (config.text(f"{name}.serializer.type"), config.text(f"{name}.data.serializer.type"))
+        # Without the record's headers, so the ids always stand before the datums.
+        avro = replace(registry_form_of(config, part, f"{name}.avro", kind), in_headers=False) if uses_avro else None
+        data = Converter.json(config, f"{name}.json")
+        return CloudEvents(
+            source,
+            metadata_sources(config, name),
+            config.text(f"{name}.serializer.type") == "avro",
+            avro if config.text(f"{name}.data.serializer.type") == "avro" else None,
+            JsonForm(replace(data, schemas=False)),
+            JsonForm(data),
+            url,
+            config.optional(f"{name}.schema.cloudevents.name"),
+            config.text(f"{name}.schema.name.adjustment.mode"),
+            config.flag(f"{name}.extension.attributes.enable"),
+            config.flag(f"{name}.opentelemetry.tracing.attributes.enable"),
+        )
+
+    @property
+    def kind(self) -> pa.DataType:
+        """See Form."""
+        return pa.binary() if self.is_avro else KAFKA.field("value").type
+
+    def headers(self, part: Part, topics: pa.Array) -> list[Entry]:
+        """See Form."""
+        return []
+
+    def parts(self, part: Part, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
+        """See Form. Raises DecodeError for metadata that headers do not have."""
+        events, rows = self._events(part, headers, len(topics)), len(topics)
+        if not events.any():
+            return [pa.nulls(rows, self.kind)]
+        if events.all():
+            return self._written(part, topics, headers)
+        places = np.flatnonzero(events)
+        at = indices(places)
+        written = self._written(part.take(at), topics.take(at), [header.take(places) for header in headers])
+        some = text_of(written, 0, len(places), "a value")
+        return [some.take(indices(np.cumsum(events) - 1, ~events))]
+
+    def _events(self, part: Part, headers: Sequence[Header], rows: int) -> Bools:
+        """Which records are change events: the others' values are null."""
+        valid = flags(part.values.is_valid())
+        if self.sources[VALUE] == VALUE:
+            return valid if part.is_envelope else np.zeros(rows, np.bool_)
+        for name in (SOURCE, "op"):
+            header = _last(headers, name)
+            valid = valid & (np.zeros(rows, np.bool_) if header is None else header.where(rows))
+        if valid.any() and part.schema.type != "struct":
+            raise DecodeError(
+                f"a CloudEvent is made of a struct, and this is {part.schema.type}",
+                where="value.converter",
+                remedy="leave a struct, for example without ExtractField, or take another converter",
+            )
+        return valid
+
+    def _written(self, part: Part, topics: pa.Array, headers: Sequence[Header]) -> Parts:
+        event = _Event(self, part, headers, len(topics))
+        data = event.data()
+        if self.avro is None:
+            attributes = self._struct(None, event.attributes("application/json"))
+            parts = self.json.parts(attributes, topics)
+            inner = self.json_data.parts(data, topics)
+        else:
+            about = join(topics, "-data") if self.is_avro else topics
+            raw = text_of(self.avro.parts(data, about), 0, len(topics), "the data of a CloudEvent")
+            uri = self._uri(data.schema, about)
+            content = ("data", Part(_BYTES, raw))
+            if self.is_avro:
+                made = [*event.attributes("application/avro", uri), content]
+                name = self.schema_name or join(event.of_source("name"), ".", event.of_source("db"), _SUFFIX)
+                return self.avro.parts(self._struct(self._name(name), made), topics)
+            parts = self.json.parts(self._struct(None, event.attributes("application/avro", uri)), topics)
+            inner = self.json.parts(content[1], topics)
+        last = parts[-1]
+        assert isinstance(last, str)  # a struct without nulls ends with its bracket
+        return flat(parts[:-1], last[:-1] + ',"data":', inner, "}")
+
+    def _name(self, given: str | pa.Array) -> str:
+        """The name of an event's schema: that of server and database, which all records of a table have alike."""
+        return adjusted(given if isinstance(given, str) else given[0].as_py(), self.adjustment, dots=True)
+
+    def _struct(self, name: str | None, attributes: Sequence[Attribute]) -> Part:
+        rows = len(attributes[0][1].values)
+        fields = tuple(Field(each, part.schema) for each, part in attributes)
+        return struct(self.kept(ConnectSchema("struct", name=name, fields=fields)), attributes, rows)
+
+    def _uri(self, schema: ConnectSchema, topics: pa.Array) -> Part:
+        """Where the schema of the data is. As in the reference, an id of eight bytes is read by its first four."""
+        assert self.avro is not None
+        ids, base = self.avro.ids(schema, topics), f"{self.addresses}/schemas/ids/"
+        cut = 8 * (self.avro.id_bytes - 4)
+        if isinstance(ids, int):
+            return Part(STRING, repeat(f"{base}{ids >> cut}", len(topics)))
+        return Part(STRING, join(base, pc.shift_right(ids, pa.scalar(cut, pa.int64())).cast(pa.string())))
+
+    def kept(self, schema: ConnectSchema) -> ConnectSchema:
+        """The schema, as the same object each time."""
+        if len(self._schemas) >= _MOST_SCHEMAS:
+            self._schemas.clear()
+        return self._schemas.setdefault(schema, schema)
+
+
+_SUFFIX = ".CloudEvents.Envelope"
+
+
+class _Event:
+    """The attributes and the data of records, all of which are change events."""
+
+    def __init__(self, how: CloudEvents, part: Part, headers: Sequence[Header], rows: int) -> None:
+        self._how, self._part, self._headers, self._rows = how, part, headers, rows
+        self._by_header = how.sources[VALUE] == HEADER
+        self._source = self._metadata(SOURCE)
+        if self._source.schema.type != "struct":
+            raise _missing(SOURCE, "it is no struct: let add.headers add it")
+
+    def of_source(self, name: str) -> pa.Array:
+        """A field of `source` as texts; null where it is."""
+        return self._source.field(name).values.cast(pa.string())
+
+    def attributes(self, content_type: str, data_schema: Part | None = None) -> list[Attribute]:
+        """The attributes in order, without the data."""
+        connector = self.of_source("connector")
+        texts = {
+            "id": self._generated_id() if self._how.sources["id"] == GENERATE else self._text("id"),
+            "source": join("/debezium/", connector, "/", self.of_source("name")),
+            "specversion": repeat("1.0", self._rows),
+            "type": join("io.debezium.connector.", connector, ".DataChangeEvent")
+            if self._how.sources["type"] == GENERATE
+            else self._text("type"),
+            "time": _times(self._source.field("ts_ms").values),
+            "datacontenttype": repeat(content_type, self._rows),
+        }
+        found = [(name, Part(STRING, values)) for name, values in texts.items()]
+        if data_schema is not None:
+            found.append(("dataschema", data_schema))
+        if self._how.tracing:
+            found.append(("traceparent", Part(STRING, self._text("traceparent"))))
+        return [*found, *(self._extensions() if self._how.extensions else ())]
+
+    def data(self) -> Part:
+        """The data: the images of an envelope, or with metadata in headers the value as it is."""
+        fields = self._part.fields()
+        if not self._by_header:
+            members = self._how.source.envelope.members
+            names = [each if isinstance(each, str) else each.name for each in members]
+            fields = [(name, self._part.field(name)) for name in names if name not in _METADATA]
+        if self._how.sources["dataSchemaName"] == HEADER:
+            name = self._text("dataSchemaName")[0].as_py()
+        else:
+            name = f"io.debezium.connector.{self.of_source('connector')[0].as_py()}.Data"
+        own = tuple(Field(each, part.schema) for each, part in fields)
+        return struct(self._how.kept(ConnectSchema("struct", name=name, fields=own)), fields, self._rows)
+
+    def _generated_id(self) -> pa.Array:
+        parts: list[str | pa.Array] = ["name:", self.of_source("name")]
+        for label, name in self._how.source.event_id:
+            parts += [f";{label}:", self.of_source(name).fill_null(literal("null"))]
+        return join(*parts)
+
+    def _extensions(self) -> Iterator[Attribute]:
+        yield _extension("op"), Part(STRING, self._metadata("op").values)
+        for field_, part in zip(self._source.schema.fields, self._source.fields(), strict=True):
+            yield _extension(field_.name), _converted(part[1], part[1].schema.optional)
+        block = self._metadata(_TRANSACTION, optional=True)
+        for each in TRANSACTION_BLOCK.fields:
+            name = _extension(f"tx{each.name}")
+            if block.schema.type != "struct":
+                yield name, Part(OPTIONAL_STRING, pa.nulls(self._rows, pa.string()))
+            else:
+                yield name, _converted(block.field(each.name), True)
+
+    def _metadata(self, name: str, optional: bool = False) -> Part:
+        if not self._by_header and (self._part.has(name) or not optional):
+            return self._part.field(name)
+        header = _last(self._headers, name) if self._by_header else None
+        if header is None:
+            return Part(OPTIONAL_STRING, pa.nulls(self._rows, pa.string()))
+        return header.on(self._rows)
+
+    def _text(self, name: str) -> pa.Array:
+        """The text of a header that every event must have. Raises DecodeError."""
+        header = _last(self._headers, name)
+        if header is None or not header.where(self._rows).all():
+            raise _missing(name, "let a transform add it, for example HeaderFrom or InsertHeader")
+        values = header.on(self._rows).values
+        if not pa.types.is_string(values.type) or values.null_count:
+            raise _missing(name, "its value must be a text")
+        return values
+
+
+_STAMP = pa.timestamp("ms", "UTC")
+
+
+def _times(millis: pa.Array) -> pa.Array:
+    """Instants as texts, each of the few that a batch has once."""
+    codes = millis.dictionary_encode()
+    texts = join(pc.strftime(codes.dictionary.cast(_STAMP), "%Y-%m-%dT%H:%M:%S"), "Z")
+    return texts.take(codes.indices)
+
+
+def _missing(name: str, remedy: str) -> DecodeError:
+    return DecodeError(f"a record has no header {name} for its CloudEvent", where="metadata.source", remedy=remedy)
+
+
+def _last(headers: Sequence[Header], name: str) -> Header | None:
+    return next((header for header in reversed(headers) if header.name == name), None)
+
+
+def _extension(name: str) -> str:
+    return _EXTENSION + "".join(char for char in name if char.isascii() and char.isalnum())
+
+
+def _converted(part: Part, optional: bool) -> Part:
+    """A field of `source` as an extension attribute: flags, small numbers and texts. Raises DecodeError."""
+    kind = "string" if part.schema.type == "string" else _TYPES.get(part.schema.type)
+    if kind is None:
+        raise DecodeError(
+            f"a field of type {part.schema.type} cannot be an attribute of a CloudEvent",
+            where="value.converter",
+            remedy="set extension.attributes.enable=false",
+        )
+    values = filled(part.values, part.schema)
+    arrow = {"boolean": pa.bool_(), "int32": pa.int32(), "string": pa.string()}[kind]
+    return Part(ConnectSchema(kind, optional=optional), values.cast(arrow))

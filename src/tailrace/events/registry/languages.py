@@ -1,0 +1,112 @@
+"""What a registry keeps of Connect schemas, and how records stand behind its ids: Avro, JSON Schema, Connect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from tailrace.events.avro.datums import datums
+from tailrace.events.avro.schema import AvroSettings, avro_schema, schema_text
+from tailrace.events.form import json_parts
+from tailrace.events.parts import Parts, flat
+from tailrace.events.records import Part
+from tailrace.events.registry.json_schema import json_schema, json_schema_text
+from tailrace.events.registry.registry import AVRO, CONNECT, JSON
+from tailrace.model.schema import ConnectSchema
+from tailrace.model.text import json as text
+from tailrace.model.text.strings import quote_wide
+
+_MAGIC = b"\x00"
+
+
+class Language(Protocol):
+    """A language of schemas. `name` is what registries call it; `kind` is the Arrow type of records."""
+
+    @property
+    def name(self) -> str:
+        """What registries call it."""
+
+    @property
+    def kind(self) -> pa.DataType:
+        """The Arrow type of what is written."""
+
+    @property
+    def writes_null(self) -> bool:
+        """Whether a null that has a schema is written; else its record is null."""
+
+    def described(self, schema: ConnectSchema) -> tuple[Any, str]:
+        """The schema and its text. Raises ConfigError for what the language cannot say."""
+
+    def parts(self, values: pa.Array, schema: ConnectSchema) -> Parts:
+        """The values. Raises DecodeError."""
+
+    def behind(self, ids: bytes | pa.Array, numbers: str | pa.Array, values: Parts) -> Parts:
+        """The values behind the ids of their schemas, which come as bytes and as decimal numbers."""
+
+
+@dataclass(frozen=True)
+class Avro:
+    """Avro, by the rules of AvroData."""
+
+    settings: AvroSettings
+    name, writes_null = AVRO, False
+    kind = pa.binary()
+
+    def described(self, schema: ConnectSchema) -> tuple[Any, str]:
+        """See Language."""
+        node = avro_schema(schema, self.settings)
+        return node, schema_text(node)
+
+    def parts(self, values: pa.Array, schema: ConnectSchema) -> Parts:
+        """See Language."""
+        return datums(values, schema, self.settings)
+
+    def behind(self, ids: bytes | pa.Array, numbers: str | pa.Array, values: Parts) -> Parts:
+        """See Language."""
+        return flat(_MAGIC, ids, values)
+
+
+@dataclass(frozen=True)
+class JsonSchema:
+    """JSON Schema as Confluent's converter has it; with `closed` objects have no further properties."""
+
+    style: text.Style
+    closed: bool
+    name, writes_null = JSON, True
+    kind = pa.binary()
+
+    def described(self, schema: ConnectSchema) -> tuple[Any, str]:
+        """See Language."""
+        node = json_schema(schema, self.style, self.closed)
+        return node, json_schema_text(node)
+
+    def parts(self, values: pa.Array, schema: ConnectSchema) -> Parts:
+        """See Language."""
+        return json_parts(Part(schema, values), self.style)
+
+    def behind(self, ids: bytes | pa.Array, numbers: str | pa.Array, values: Parts) -> Parts:
+        """See Language."""
+        return flat(_MAGIC, ids, values)
+
+
+@dataclass(frozen=True)
+class ConnectJson:
+    """Connect's own schemas and JSON, as Apicurio's ExtJsonConverter has them."""
+
+    style: text.Style
+    name, writes_null = CONNECT, False
+    kind = pa.string()
+
+    def described(self, schema: ConnectSchema) -> tuple[Any, str]:
+        """See Language."""
+        return schema.to_json(), text.schema_text(schema, self.style, quote_wide)
+
+    def parts(self, values: pa.Array, schema: ConnectSchema) -> Parts:
+        """See Language."""
+        return json_parts(Part(schema, values), self.style)
+
+    def behind(self, ids: bytes | pa.Array, numbers: str | pa.Array, values: Parts) -> Parts:
+        """See Language."""
+        return flat('{"schemaId":', numbers, ',"payload":', values, "}")
