@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 
 from tailrace.config import entrypoints
 from tailrace.config.converter_options import check_addresses, converters
@@ -362,12 +363,21 @@ def check_together(config: Config) -> Iterator[Problem]:
         if config.optional("topic.key.field.regex") and not config.optional("topic.key.field.replacement"):
             message = "topic.key.field.replacement must be non-empty if topic.key.field.regex is set."
             yield Problem("topic.key.field.replacement", message)
-    if "sink" in config.names("notification.enabled.channels") and not config.optional("notification.sink.topic.name"):
-        message = "Notification topic name must be provided when kafka notification channel is enabled"
-        yield Problem("notification.sink.topic.name", message)
-    for channel in ("file", "callback"):
-        name = f"notification.{channel}"
-        if channel in config.names("notification.enabled.channels") and not config.optional(name):
-            yield Problem(name, "A value is required", f"the {channel} notification channel needs it")
+    yield from _check_notifications(config)
     if "kafka" in config.names("signal.enabled.channels") and not config.optional("signal.kafka.bootstrap.servers"):
         yield Problem("signal.kafka.bootstrap.servers", "A value is required", "the kafka signal channel needs it")
+
+
+def _check_notifications(config: Config) -> Iterator[Problem]:
+    """What the channels of notifications lack."""
+    channels = config.names("notification.enabled.channels")
+    if "sink" in channels and not config.optional("notification.sink.topic.name"):
+        message = "Notification topic name must be provided when kafka notification channel is enabled"
+        yield Problem("notification.sink.topic.name", message)
+    for channel, name in (("file", "file"), ("callback", "callback"), ("http", "http.url")):
+        if channel in channels and not config.optional(f"notification.{name}"):
+            yield Problem(f"notification.{name}", "A value is required", f"the {channel} notification channel needs it")
+    missing = [name for name in ("httpx", "tenacity") if "http" in channels and find_spec(name) is None]
+    if missing:
+        message = f"the http notification channel needs {' and '.join(missing)}, not installed here"
+        yield Problem("notification.enabled.channels", message, "pip install '.[notify]' in a clone")
