@@ -61,7 +61,7 @@ def command(
         set_about(pipeline=definition.name)
     if once:
         definition = definition.model_copy(update={"trigger": "availableNow"})
-    with watched(definition, http) as watch:
+    with watched(definition, http, pipeline) as watch:
         run(Pipeline(definition), json, watch)
 
 
@@ -121,7 +121,7 @@ def follow(
 
 
 @contextmanager
-def watched(definition: Definition, http: str | None) -> Iterator[RunWatch | None]:
+def watched(definition: Definition, http: str | None, file: Path) -> Iterator[RunWatch | None]:
     """Serves the figures of a pipeline where `--http`, or else its file, says so; None where neither does."""
     from tailrace.operate.serving import Single, address, serving
 
@@ -134,7 +134,7 @@ def watched(definition: Definition, http: str | None) -> Iterator[RunWatch | Non
     watch = RunWatch(definition)
     watch.starting()
     try:
-        with serving(Single(watch), place) as url:
+        with serving(Single(watch, file), place) as url:
             notes.print(f"Metrics, health and console: {url}")
             yield watch
     finally:
