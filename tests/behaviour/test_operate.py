@@ -19,6 +19,7 @@ from tailrace.cli.main import app
 from tailrace.pipeline.definition import load
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour.operated import LIMIT, MORE, Asked, operated
+from tests.unit.pipeline.lineage_events import sent, to_file
 
 ALL = 120
 
@@ -97,6 +98,10 @@ def test_the_figures_of_a_pipeline_and_a_database_that_goes_away(
 def the_figures_are_those_of_the_pipeline(server: EmbeddedPostgres, pipeline: Path, asked: Asked) -> None:
     execute(server, pipeline, "INSERT INTO orders VALUES (11, 'y')")
     asked.eventually(lambda: asked.metric("tailrace_table_rows_total", table="public.orders") == 11, 60)
+    for name, value in (("TotalNumberOfCreateEventsSeen", 1), ("NumberOfCommittedTransactions", 1)):
+        assert asked.metric(f"debezium_metrics_{name}", plugin="postgres", context="streaming") == value, name
+    for operation, value in (("reads", 10), ("creates", 1), ("deletes", 0)):
+        assert asked.metric("tailrace_changes_total", pipeline="shop", operation=operation) == value, operation
     for name, value in (
         ("debezium_metrics_TotalNumberOfEventsSeen", 11),
         ("debezium_metrics_Connected", 1),
@@ -235,3 +240,22 @@ def dropped(server: EmbeddedPostgres, name: str) -> bool:
         except Exception as error:
             return "does not exist" in str(error)
     return True
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_lineage_of_a_run(server: EmbeddedPostgres, pipeline: Path, spark: SparkSession) -> None:
+    content = yaml.safe_load(pipeline.read_text(encoding="utf-8"))
+    content["source"]["config"] |= to_file(pipeline.parent)
+    pipeline.write_text(yaml.safe_dump(content), encoding="utf-8")
+    with operated(load(pipeline), spark) as asked:
+        asked.until("streaming", ALL)
+        asked.eventually(lambda: sent(pipeline.parent) != [], 30)
+    start, *_, end = sent(pipeline.parent)
+    assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")
+    name = load(pipeline).config().text("database.dbname")
+    assert [each["name"] for each in start["inputs"]] == [f"{name}.public.orders", f"{name}.public.other"]
+    lake = pipeline.parent / "lake"
+    assert [each["name"] for each in end["outputs"]] == [str(lake / f"public.{each}") for each in ("orders", "other")]
+    assert set(end["outputs"][0]["facets"]["columnLineage"]["fields"]) == {"id", "note"}
+    assert server.password not in str(sent(pipeline.parent))

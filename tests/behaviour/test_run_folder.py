@@ -188,7 +188,7 @@ def test_offsets_are_read_and_reset_while_a_pipeline_is_stopped(database: Databa
         assert (status, "checkpoint, server and sink would disagree" in said["message"]) == (400, True)
         status, said = send(asked, "PATCH", offsets, body={"offsets": [{**entry, "offset": None}]})
         assert status == 200, said
-        assert f"slot one_{database.name}: dropped" in said["message"]
+        assert f"slot one_{database.name}: there is none" in said["message"]
         assert list(tmp_path.glob("state_one.reset-*/offsets"))
         asked.eventually(lambda: asked.json(offsets)["offsets"] == [], 30)
         database.execute("INSERT INTO orders VALUES (2)")

@@ -312,13 +312,13 @@ RUNTIME = (
         None,
         "Errors that are retried like transient ones: an expression that matches the whole message.",
     ),
-    Option(
-        "openlineage.integration.enabled",
-        choice("false", refused={"true": "set false; OpenLineage has a listener of its own for Spark"}),
-        "false",
-        "Lineage events.",
-    ),
-    Option("openlineage.integration.*", TEXT, None, "Their settings.", CONNECT, "no lineage events are sent"),
+    Option("openlineage.integration.enabled", FLAG, "false", "Lineage events of `tailrace run` to OpenLineage."),
+    Option("openlineage.integration.config.file.path", TEXT, None, "The YAML file of OpenLineage's client."),
+    Option("openlineage.integration.job.namespace", TEXT, None, "The job's namespace; `topic.prefix` by default."),
+    Option("openlineage.integration.job.description", TEXT, None, "The job's description."),
+    Option("openlineage.integration.job.tags", NAMES, None, "The job's tags, as `name=value,...`."),
+    Option("openlineage.integration.job.owners", NAMES, None, "The job's owners, as `name=type,...`."),
+    Option("openlineage.integration.*", TEXT, None, "Their other settings.", CONNECT, "the client's file has them"),
     Option("offset.*", TEXT, None, "Offset storage.", CONNECT, "Spark's checkpoint contains the offset"),
     Option("offset.storage", TEXT, None, "Offset store.", CONNECT, "Spark's checkpoint contains the offset"),
     Option("schema.history.internal", TEXT, None, "History store.", CONNECT, "the log has the schemas"),
@@ -364,6 +364,9 @@ def check_together(config: Config) -> Iterator[Problem]:
             message = "topic.key.field.replacement must be non-empty if topic.key.field.regex is set."
             yield Problem("topic.key.field.replacement", message)
     yield from _check_notifications(config)
+    if config.flag("openlineage.integration.enabled") and find_spec("openlineage") is None:
+        message = "lineage events need openlineage-python, not installed here"
+        yield Problem("openlineage.integration.enabled", message, "pip install '.[lineage]' in a clone")
     if "kafka" in config.names("signal.enabled.channels") and not config.optional("signal.kafka.bootstrap.servers"):
         yield Problem("signal.kafka.bootstrap.servers", "A value is required", "the kafka signal channel needs it")
 

@@ -38,7 +38,10 @@ def reset(definition: Definition) -> list[str]:
     begun = position_of(definition)
     if begun.planned is None:
         return []
-    done = definition.admin().drop(begun.offsets)
+    admin = definition.admin()
+    # The run that has ended may have left a reader behind, in a process that other pipelines use as well.
+    admin.drop_at_stop(begun.offsets)
+    done = admin.drop(begun.offsets)
     aside = Path(f"{path}.reset-{datetime.now(timezone.utc):%Y%m%dT%H%M%S.%f}")
     Path(path).rename(aside)
     return [*done, f"the former checkpoint is {aside}"]

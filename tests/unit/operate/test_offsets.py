@@ -113,16 +113,19 @@ def test_a_checkpoint_is_moved_aside_only_once_the_server_has_dropped_its_slot(
     monkeypatch.setattr(resetting, "position_of", lambda _: begun)
 
     class Admin:
+        def drop_at_stop(self, begun: object) -> None:
+            ended.append(begun)
+
         def drop(self, begun: object) -> list[str]:
             if fails:
                 raise SourceError("is away")
             return ["slot s: dropped"]
 
     monkeypatch.setattr(type(definition), "admin", lambda self: Admin())
-    fails = True
+    fails, ended = True, list[object]()
     with pytest.raises(SourceError):
         resetting.reset(definition)
-    assert state.is_dir()
+    assert (state.is_dir(), ended) == (True, [begun.offsets]), "a reader that is left ends first"
     fails = False
     done = resetting.reset(definition)
     (aside,) = tmp_path.glob("state.reset-*")
