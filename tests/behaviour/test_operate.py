@@ -60,9 +60,9 @@ def execute(server: EmbeddedPostgres, pipeline: Path, statement: str) -> None:
         connection.execute(statement.encode())
 
 
-def printed(pipeline: Path) -> tuple[int, str]:
-    """What `tailrace status` prints, on one line, and its exit code."""
-    done = CliRunner().invoke(app, ["status", str(pipeline)], catch_exceptions=False)
+def printed(pipeline: Path, command: str = "status") -> tuple[int, str]:
+    """What `tailrace status`, or another command, prints, on one line, and its exit code."""
+    done = CliRunner().invoke(app, [command, str(pipeline)], catch_exceptions=False)
     return done.exit_code, " ".join(done.stdout.split())
 
 
