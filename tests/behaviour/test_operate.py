@@ -17,8 +17,10 @@ from typer.testing import CliRunner
 
 from tailrace.cli.main import app
 from tailrace.pipeline.definition import load
+from tailrace.pipeline.runner import Pipeline
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour.operated import LIMIT, MORE, Asked, operated
+from tests.unit.connectors.posted import Endpoint
 from tests.unit.pipeline.lineage_events import sent, to_file
 
 ALL = 120
@@ -259,3 +261,25 @@ def test_lineage_of_a_run(server: EmbeddedPostgres, pipeline: Path, spark: Spark
     assert [each["name"] for each in end["outputs"]] == [str(lake / f"public.{each}") for each in ("orders", "other")]
     assert set(end["outputs"][0]["facets"]["columnLineage"]["fields"]) == {"id", "note"}
     assert server.password not in str(sent(pipeline.parent))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_notifications_by_http_of_a_run_that_ends_at_once(
+    server: EmbeddedPostgres, pipeline: Path, spark: SparkSession
+) -> None:
+    endpoint = Endpoint()
+    content = yaml.safe_load(pipeline.read_text(encoding="utf-8"))
+    told = {"notification.enabled.channels": "http", "notification.http.url": endpoint.url}
+    content["source"]["config"] |= {**told, "notification.http.allow.private.networks": "true"}
+    pipeline.write_text(yaml.safe_dump({**content, "trigger": "availableNow"}), encoding="utf-8")
+    try:
+        run = Pipeline(load(pipeline), spark).start()
+        run.await_()
+        run.stop()
+    finally:
+        endpoint.shutdown()
+        endpoint.server_close()
+    types = [each["type"] for each in endpoint.bodies if each["aggregate_type"] == "Initial Snapshot"]
+    assert (types[0], types[-1]) == ("STARTED", "COMPLETED")
+    assert types.count("TABLE_SCAN_COMPLETED") == 2
