@@ -18,7 +18,7 @@ class Endpoint(ThreadingHTTPServer):
         self.answers, self.bodies, self.types = list[int](), list[dict[str, Any]](), list[str]()
         self.delay = 0.0
         super().__init__(("127.0.0.1", 0), _Handler)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
     @property
     def url(self) -> str:

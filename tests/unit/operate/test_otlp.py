@@ -34,7 +34,7 @@ def bodies(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Collector)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_address[1]}")
     yield got
     server.shutdown()
