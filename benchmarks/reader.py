@@ -4,7 +4,8 @@ It takes a line of JSON on stdin (`content`, a pipeline's content; `folder`; `ki
 for a line, and prints its result as JSON. Kinds: `backlog` reads all there is, `rows` does so into rows of Spark,
 `latency` notes when rows come, until a line says how many there are, `sent` does so with the time in the row, `follow`
 reads until it has as many as a line says; all say STREAMING after the first micro-batch. `first` waits for the first
-row alone. `own` is a query of one's own with a trigger by time, which ends when it has read all.
+row alone. `own` is a query of one's own with a trigger by time, which ends when it has read all. `served` is `backlog`
+with `--http`, whose metrics are asked for every second; `uncounted` is `backlog` without the counts by operation.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 import json
 import re
 import sys
+import threading
 import time
+import urllib.request
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +24,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from tailrace.pipeline.definition import Definition, from_content
+from tailrace.operate.serving import Single, serving
+from tailrace.operate.watch import RunWatch
+from tailrace.pipeline import runner
+from tailrace.pipeline.definition import Definition, Http, from_content
 from tailrace.pipeline.runner import Pipeline, Run
 from tailrace.pipeline.session import local_session
 
@@ -62,7 +68,7 @@ def main() -> None:
     task = json.loads(sys.stdin.readline())
     folder = Path(task["folder"])
     definition = from_content(task["content"], base=folder, where="benchmark")
-    rows_in_java = task["kind"] != "backlog" or definition.rows_in_java
+    rows_in_java = task["kind"] not in ("backlog", "served", "uncounted") or definition.rows_in_java
     session = local_session("benchmark", folder / "spark.log", definition.spark, rows_in_java=rows_in_java)
     print("READY", flush=True)
     sys.stdin.readline()
@@ -74,6 +80,8 @@ def main() -> None:
         "follow": follow,
         "first": first,
         "own": own,
+        "served": served,
+        "uncounted": uncounted,
     }
     result = kinds[task["kind"]](definition, session)
     print(json.dumps(result), flush=True)
@@ -88,6 +96,36 @@ def backlog(definition: Definition, session: Any, target: Any = None) -> dict[st
     streaming(run)
     run.await_()
     return _summary(run, query)
+
+
+def served(definition: Definition, session: Any) -> dict[str, Any]:
+    """The same while its metrics are served and asked for every second."""
+    watch, over = RunWatch(definition), threading.Event()
+    watch.starting()
+    run = Pipeline(definition, session).start()
+    (query,) = session.streams.active
+
+    def ask(url: str) -> None:
+        while not over.wait(1):
+            with urllib.request.urlopen(f"{url}/metrics") as answer:
+                answer.read()
+
+    with serving(Single(watch), Http(port=0)) as url:
+        asking = threading.Thread(target=ask, args=(url,))
+        asking.start()
+        streaming(run)
+        while not run.await_(0.5):
+            watch.said(run.progress())
+        over.set()
+        asking.join()
+    watch.close()
+    return _summary(run, query)
+
+
+def uncounted(definition: Definition, session: Any) -> dict[str, Any]:
+    """The same without the counts of changes by operation."""
+    runner.observe = lambda frame: frame
+    return backlog(definition, session)
 
 
 def _summary(run: Run, query: Any) -> dict[str, Any]:

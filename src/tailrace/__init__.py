@@ -13,7 +13,19 @@ if TYPE_CHECKING:
     from tailrace.pipeline.definition import Definition
     from tailrace.spark.tables import DataFrame, TableChanges
 
-__all__ = ["TailraceError", "__version__", "signal", "tables", "variants"]
+__all__ = ["TailraceError", "__version__", "observe", "signal", "tables", "variants"]
+
+
+def observe(frame: DataFrame) -> DataFrame:
+    """A stream of the shape `arrow` or `event` whose changes are counted in Spark's progress, in any session.
+
+    `query.lastProgress.observedMetrics["tailrace"]` has `reads`, `creates`, `updates`, `deletes`, `truncates`,
+    `messages` and, of the shape `arrow`, `transactions` of the micro-batch. Raises ConfigError for another shape.
+    """
+    # Imported late: Spark imports this package, for its data source, in each of its processes.
+    from tailrace.spark.observed import observe
+
+    return observe(frame)
 
 
 def signal(
@@ -24,7 +36,6 @@ def signal(
     `pipeline` is its file or definition, or the folder that `signal.folder` names; `type` and `data` are Debezium's:
     `signal("pipeline.yaml", "execute-snapshot", {"data-collections": ["public.orders"]})`.
     """
-    # Imported late: Spark imports this package, for its data source, in each of its processes.
     from tailrace.pipeline.signaling import send
 
     return send(pipeline, type, data or {}, id).id

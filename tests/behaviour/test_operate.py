@@ -17,8 +17,11 @@ from typer.testing import CliRunner
 
 from tailrace.cli.main import app
 from tailrace.pipeline.definition import load
+from tailrace.pipeline.runner import Pipeline
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour.operated import LIMIT, MORE, Asked, operated
+from tests.unit.connectors.posted import Endpoint
+from tests.unit.pipeline.lineage_events import sent, to_file
 
 ALL = 120
 
@@ -59,9 +62,9 @@ def execute(server: EmbeddedPostgres, pipeline: Path, statement: str) -> None:
         connection.execute(statement.encode())
 
 
-def printed(pipeline: Path) -> tuple[int, str]:
-    """What `tailrace status` prints, on one line, and its exit code."""
-    done = CliRunner().invoke(app, ["status", str(pipeline)], catch_exceptions=False)
+def printed(pipeline: Path, command: str = "status") -> tuple[int, str]:
+    """What `tailrace status`, or another command, prints, on one line, and its exit code."""
+    done = CliRunner().invoke(app, [command, str(pipeline)], catch_exceptions=False)
     return done.exit_code, " ".join(done.stdout.split())
 
 
@@ -97,6 +100,10 @@ def test_the_figures_of_a_pipeline_and_a_database_that_goes_away(
 def the_figures_are_those_of_the_pipeline(server: EmbeddedPostgres, pipeline: Path, asked: Asked) -> None:
     execute(server, pipeline, "INSERT INTO orders VALUES (11, 'y')")
     asked.eventually(lambda: asked.metric("tailrace_table_rows_total", table="public.orders") == 11, 60)
+    for name, value in (("TotalNumberOfCreateEventsSeen", 1), ("NumberOfCommittedTransactions", 1)):
+        assert asked.metric(f"debezium_metrics_{name}", plugin="postgres", context="streaming") == value, name
+    for operation, value in (("reads", 10), ("creates", 1), ("deletes", 0)):
+        assert asked.metric("tailrace_changes_total", pipeline="shop", operation=operation) == value, operation
     for name, value in (
         ("debezium_metrics_TotalNumberOfEventsSeen", 11),
         ("debezium_metrics_Connected", 1),
@@ -235,3 +242,44 @@ def dropped(server: EmbeddedPostgres, name: str) -> bool:
         except Exception as error:
             return "does not exist" in str(error)
     return True
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_lineage_of_a_run(server: EmbeddedPostgres, pipeline: Path, spark: SparkSession) -> None:
+    content = yaml.safe_load(pipeline.read_text(encoding="utf-8"))
+    content["source"]["config"] |= to_file(pipeline.parent)
+    pipeline.write_text(yaml.safe_dump(content), encoding="utf-8")
+    with operated(load(pipeline), spark) as asked:
+        asked.until("streaming", ALL)
+        asked.eventually(lambda: sent(pipeline.parent) != [], 30)
+    start, *_, end = sent(pipeline.parent)
+    assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")
+    name = load(pipeline).config().text("database.dbname")
+    assert [each["name"] for each in start["inputs"]] == [f"{name}.public.orders", f"{name}.public.other"]
+    lake = pipeline.parent / "lake"
+    assert [each["name"] for each in end["outputs"]] == [str(lake / f"public.{each}") for each in ("orders", "other")]
+    assert set(end["outputs"][0]["facets"]["columnLineage"]["fields"]) == {"id", "note"}
+    assert server.password not in str(sent(pipeline.parent))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_notifications_by_http_of_a_run_that_ends_at_once(
+    server: EmbeddedPostgres, pipeline: Path, spark: SparkSession
+) -> None:
+    endpoint = Endpoint()
+    content = yaml.safe_load(pipeline.read_text(encoding="utf-8"))
+    told = {"notification.enabled.channels": "http", "notification.http.url": endpoint.url}
+    content["source"]["config"] |= {**told, "notification.http.allow.private.networks": "true"}
+    pipeline.write_text(yaml.safe_dump({**content, "trigger": "availableNow"}), encoding="utf-8")
+    try:
+        run = Pipeline(load(pipeline), spark).start()
+        run.await_()
+        run.stop()
+    finally:
+        endpoint.shutdown()
+        endpoint.server_close()
+    types = [each["type"] for each in endpoint.bodies if each["aggregate_type"] == "Initial Snapshot"]
+    assert (types[0], types[-1]) == ("STARTED", "COMPLETED")
+    assert types.count("TABLE_SCAN_COMPLETED") == 2

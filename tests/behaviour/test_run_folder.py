@@ -19,6 +19,7 @@ import yaml
 
 from tailrace.cli.demo import QUICK_START
 from tailrace.operate.server import TOKEN
+from tailrace.sinks.replica.sink import read_table
 from tailrace.testing.process import free_port
 from tests.behaviour.operated import Asked
 from tests.behaviour.test_cli import COMMAND
@@ -74,8 +75,9 @@ def conditions(asked: Asked) -> dict[str, str]:
         return {}
 
 
-def send(asked: Asked, method: str, path: str, token: str = "t0ken") -> tuple[int, Any]:
-    request = urllib.request.Request(asked.url + path, method=method, headers={"Authorization": f"Bearer {token}"})
+def send(asked: Asked, method: str, path: str, token: str = "t0ken", body: Any = None) -> tuple[int, Any]:
+    headers, data = {"Authorization": f"Bearer {token}"}, None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(asked.url + path, data, headers, method=method)
     try:
         with urllib.request.urlopen(request, timeout=10) as response:
             return response.status, json.loads(response.read() or b"null")
@@ -162,6 +164,41 @@ def connect_steers_them(asked: Asked, database: Database) -> None:
 
 
 @pytest.mark.long
+def test_offsets_are_read_and_reset_while_a_pipeline_is_stopped(database: Database, tmp_path: Path) -> None:
+    database.execute("CREATE TABLE orders (id int PRIMARY KEY)", "INSERT INTO orders VALUES (1)")
+    folder, port = tmp_path / "pipelines", free_port()
+    folder.mkdir()
+    file = put(folder, "one", database)
+    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    file.write_text(yaml.safe_dump({**content, "sink": {"replica": {"path": "../lake"}}}), encoding="utf-8")
+    asked, offsets = Asked(f"http://127.0.0.1:{port}"), "/connectors/one/offsets"
+    with running(folder, port):
+        until(asked, one="streaming")
+        asked.eventually(lambda: asked.metric("tailrace_table_rows_total", table="public.orders") == 1, 60)
+        status, said = send(asked, "DELETE", offsets)
+        assert (status, "'/connectors/one/stop' endpoint" in said["message"]) == (400, True)
+        assert send(asked, "PUT", "/connectors/one/stop")[0] == 204
+        until(asked, one="stopped")
+        asked.eventually(lambda: asked.json(offsets)["offsets"] != [], 30)
+        (entry,) = asked.json(offsets)["offsets"]
+        status, said = send(asked, "PATCH", offsets, body={"offsets": [entry]})
+        assert (status, said) == (200, {"message": "The offsets for this connector have been altered successfully"})
+        other = {**entry, "offset": {**entry["offset"], "position": "0/1"}}
+        status, said = send(asked, "PATCH", offsets, body={"offsets": [other]})
+        assert (status, "checkpoint, server and sink would disagree" in said["message"]) == (400, True)
+        status, said = send(asked, "PATCH", offsets, body={"offsets": [{**entry, "offset": None}]})
+        assert status == 200, said
+        assert f"slot one_{database.name}: there is none" in said["message"]
+        assert list(tmp_path.glob("state_one.reset-*/offsets"))
+        asked.eventually(lambda: asked.json(offsets)["offsets"] == [], 30)
+        database.execute("INSERT INTO orders VALUES (2)")
+        assert send(asked, "PUT", "/connectors/one/resume")[0] == 202
+        until(asked, one="streaming")
+        rows = read_table(str(tmp_path / "lake"), "public.orders")
+        assert sorted(rows.column("id").to_pylist()) == [1, 2]
+
+
+@pytest.mark.long
 def test_one_file_is_served_and_ends_with_its_pipeline(database: Database, tmp_path: Path) -> None:
     database.execute("CREATE TABLE orders (id int PRIMARY KEY)", "INSERT INTO orders VALUES (1)")
     folder, port = tmp_path / "pipelines", free_port()
@@ -174,7 +211,7 @@ def test_one_file_is_served_and_ends_with_its_pipeline(database: Database, tmp_p
         until(asked, one="streaming")
         assert asked.get("/ready")[0] == 200
         assert asked.metric("debezium_metrics_SnapshotCompleted", name="one", context="snapshot") == 1
-        assert send(asked, "PUT", "/connectors/one/pause")[0] == 409
+        assert send(asked, "PUT", "/connectors/one/pause")[0] == 405
         assert "tailrace run FOLDER" in send(asked, "PUT", "/connectors/one/pause")[1]["message"]
         assert asked.json("/log")[0]["pipeline"] == "one"
         process.send_signal(signal.SIGTERM)

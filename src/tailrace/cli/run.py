@@ -43,6 +43,9 @@ def command(
         str | None,
         typer.Option("--http", metavar="[HOST:]PORT", help="Serve metrics, health checks and the console there."),
     ] = None,
+    otlp: Annotated[
+        bool, typer.Option("--otlp", help="Export metrics by OpenTelemetry; its OTEL_* variables say where to.")
+    ] = False,
     log_format: Annotated[LogFormat, typer.Option("--log-format", help="How the lines on stderr look.")] = (
         LogFormat.TEXT
     ),
@@ -55,13 +58,13 @@ def command(
     if pipeline.is_dir():
         from tailrace.cli.run_folder import run_folder
 
-        return run_folder(pipeline, http, once=once, json=json)
+        return run_folder(pipeline, http, once=once, json=json, otlp=otlp)
     definition = load(pipeline)
     if notes.is_json:
         set_about(pipeline=definition.name)
     if once:
         definition = definition.model_copy(update={"trigger": "availableNow"})
-    with watched(definition, http) as watch:
+    with watched(definition, http, pipeline, otlp=otlp) as watch:
         run(Pipeline(definition), json, watch)
 
 
@@ -121,12 +124,16 @@ def follow(
 
 
 @contextmanager
-def watched(definition: Definition, http: str | None) -> Iterator[RunWatch | None]:
-    """Serves the figures of a pipeline where `--http`, or else its file, says so; None where neither does."""
-    from tailrace.operate.serving import Single, address, serving
+def watched(definition: Definition, http: str | None, file: Path, *, otlp: bool) -> Iterator[RunWatch | None]:
+    """Serves the figures of a pipeline where `--http`, or else its file, says so, and exports them with `--otlp`.
+
+    None where neither is wanted.
+    """
+    from tailrace.cli.shown import shown
+    from tailrace.operate.serving import Single, address
 
     place = address(http) if http is not None else definition.http
-    if place is None:
+    if place is None and not otlp:
         yield None
         return
     from tailrace.operate.watch import RunWatch
@@ -134,8 +141,7 @@ def watched(definition: Definition, http: str | None) -> Iterator[RunWatch | Non
     watch = RunWatch(definition)
     watch.starting()
     try:
-        with serving(Single(watch), place) as url:
-            notes.print(f"Metrics, health and console: {url}")
+        with shown(Single(watch, file), place, otlp=otlp):
             yield watch
     finally:
         watch.close()

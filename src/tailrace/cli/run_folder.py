@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import typer
 from rich.markup import escape
 
 from tailrace.cli.run_output import ProgressPrinter, WarningPrinter, checkpoint_position
+from tailrace.cli.shown import shown
 from tailrace.cli.stop import StopRequest, stop_on_signals
 from tailrace.cli.terminal import notes, print_error, set_about
 from tailrace.connectors.finding import Finding
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.operate.fleet import Fleet, files, settings
 from tailrace.operate.member import Listener
-from tailrace.operate.serving import address, serving
+from tailrace.operate.serving import address
 from tailrace.pipeline.definition import Definition, load
 from tailrace.pipeline.log import LogFile
 from tailrace.pipeline.progress import Progress
@@ -29,7 +28,7 @@ _LOOK_SECONDS = 2.0
 _STEP_SECONDS = 0.2
 
 
-def run_folder(folder: Path, http: str | None, *, once: bool, json: bool) -> None:
+def run_folder(folder: Path, http: str | None, *, once: bool, json: bool, otlp: bool) -> None:
     """Runs all pipelines of a folder until a signal, or with `once` until all have ended. Raises TailraceError."""
     definitions = _readable(folder)
     if once and not definitions:
@@ -44,7 +43,7 @@ def run_folder(folder: Path, http: str | None, *, once: bool, json: bool) -> Non
         asked.listen()
         fleet = Fleet(folder, session, shared, lambda definition: Printer(definition, json), _refused, once=once)
         try:
-            with _served(fleet, http):
+            with shown(fleet, None if http is None else address(http), otlp=otlp):
                 _follow(fleet, session, asked, WarningPrinter(LogFile(log)), once=once)
             if asked:
                 notes.print("Stopping")
@@ -71,16 +70,6 @@ def _definition(file: Path) -> Definition | None:
 
 def _log(folder: Path) -> Path:
     return Path(tempfile.gettempdir()) / f"tailrace-{folder.resolve().name or 'root'}.log"
-
-
-@contextmanager
-def _served(fleet: Fleet, http: str | None) -> Iterator[None]:
-    if http is None:
-        yield
-        return
-    with serving(fleet, address(http)) as url:
-        notes.print(f"Metrics, health and console: {url}")
-        yield
 
 
 def _follow(fleet: Fleet, session: SharedSession, asked: StopRequest, log: WarningPrinter, *, once: bool) -> None:

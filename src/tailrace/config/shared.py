@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 
 from tailrace.config import entrypoints
 from tailrace.config.cloud_event_options import check_cloud_events
@@ -313,13 +314,13 @@ RUNTIME = (
         None,
         "Errors that are retried like transient ones: an expression that matches the whole message.",
     ),
-    Option(
-        "openlineage.integration.enabled",
-        choice("false", refused={"true": "set false; OpenLineage has a listener of its own for Spark"}),
-        "false",
-        "Lineage events.",
-    ),
-    Option("openlineage.integration.*", TEXT, None, "Their settings.", CONNECT, "no lineage events are sent"),
+    Option("openlineage.integration.enabled", FLAG, "false", "Lineage events of `tailrace run` to OpenLineage."),
+    Option("openlineage.integration.config.file.path", TEXT, None, "The YAML file of OpenLineage's client."),
+    Option("openlineage.integration.job.namespace", TEXT, None, "The job's namespace; `topic.prefix` by default."),
+    Option("openlineage.integration.job.description", TEXT, None, "The job's description."),
+    Option("openlineage.integration.job.tags", NAMES, None, "The job's tags, as `name=value,...`."),
+    Option("openlineage.integration.job.owners", NAMES, None, "The job's owners, as `name=type,...`."),
+    Option("openlineage.integration.*", TEXT, None, "Their other settings.", CONNECT, "the client's file has them"),
     Option("offset.*", TEXT, None, "Offset storage.", CONNECT, "Spark's checkpoint contains the offset"),
     Option("offset.storage", TEXT, None, "Offset store.", CONNECT, "Spark's checkpoint contains the offset"),
     Option("schema.history.internal", TEXT, None, "History store.", CONNECT, "the log has the schemas"),
@@ -365,12 +366,24 @@ def check_together(config: Config) -> Iterator[Problem]:
         if config.optional("topic.key.field.regex") and not config.optional("topic.key.field.replacement"):
             message = "topic.key.field.replacement must be non-empty if topic.key.field.regex is set."
             yield Problem("topic.key.field.replacement", message)
-    if "sink" in config.names("notification.enabled.channels") and not config.optional("notification.sink.topic.name"):
-        message = "Notification topic name must be provided when kafka notification channel is enabled"
-        yield Problem("notification.sink.topic.name", message)
-    for channel in ("file", "callback"):
-        name = f"notification.{channel}"
-        if channel in config.names("notification.enabled.channels") and not config.optional(name):
-            yield Problem(name, "A value is required", f"the {channel} notification channel needs it")
+    yield from _check_notifications(config)
+    if config.flag("openlineage.integration.enabled") and find_spec("openlineage") is None:
+        message = "lineage events need openlineage-python, not installed here"
+        yield Problem("openlineage.integration.enabled", message, "pip install '.[lineage]' in a clone")
     if "kafka" in config.names("signal.enabled.channels") and not config.optional("signal.kafka.bootstrap.servers"):
         yield Problem("signal.kafka.bootstrap.servers", "A value is required", "the kafka signal channel needs it")
+
+
+def _check_notifications(config: Config) -> Iterator[Problem]:
+    """What the channels of notifications lack."""
+    channels = config.names("notification.enabled.channels")
+    if "sink" in channels and not config.optional("notification.sink.topic.name"):
+        message = "Notification topic name must be provided when kafka notification channel is enabled"
+        yield Problem("notification.sink.topic.name", message)
+    for channel, name in (("file", "file"), ("callback", "callback"), ("http", "http.url")):
+        if channel in channels and not config.optional(f"notification.{name}"):
+            yield Problem(f"notification.{name}", "A value is required", f"the {channel} notification channel needs it")
+    missing = [name for name in ("httpx", "tenacity") if "http" in channels and find_spec(name) is None]
+    if missing:
+        message = f"the http notification channel needs {' and '.join(missing)}, not installed here"
+        yield Problem("notification.enabled.channels", message, "pip install '.[notify]' in a clone")

@@ -76,8 +76,7 @@ SNAPSHOT = (
 )
 
 _PLANNED = "signals are read while a batch is planned"
-_NO_JMX = "use sink, log, file or callback"
-_NO_HTTP = "no channel posts to an address: use callback, whose function may post"
+_NO_JMX = "use sink, log, file, callback or http"
 SIGNALS = (
     Option("signal.data.collection", NAMES, None, "Signal table (`schema.table`)."),
     Option(
@@ -100,11 +99,10 @@ SIGNALS = (
     Option("signal.file", TEXT, "file-signals.txt", "Signal file: a JSON object on each line, emptied when read."),
     Option(
         "notification.enabled.channels",
-        listed("sink", "log", "file", "callback", refused={"jmx": _NO_JMX, "http": _NO_HTTP}),
+        listed("sink", "log", "file", "callback", "http", refused={"jmx": _NO_JMX}),
         None,
-        "Channels that get notifications: sink, log, file, callback.",
+        "Channels that get notifications: sink, log, file, callback, http.",
     ),
-    Option("notification.http.*", TEXT, None, "Of the channel http.", CONNECT, _NO_HTTP),
     Option("notification.sink.topic.name", TEXT, None, "Topic of the sink channel."),
     Option("notification.file", TEXT, None, "File of the file channel; a JSON line is appended."),
     Option(
@@ -113,6 +111,16 @@ SIGNALS = (
         None,
         "Python function of the callback channel, called with each notification, a dict.",
     ),
+    Option(
+        "notification.http.url",
+        matching("http(s) URL", r"https?://[^/\s?#@]+([/?]\S*)?", "An http(s) URL with a host is expected"),
+        None,
+        "Address to which the http channel POSTs each notification as JSON.",
+        secret=True,
+    ),
+    Option("notification.http.retries", COUNT, "2", "Retries of a POST; COMPLETED, ABORTED, SKIPPED have 3 or more."),
+    Option("notification.http.timeout.ms", POSITIVE_INT, "5000", "Time limit for connecting, sending and reading."),
+    Option("notification.http.allow.private.networks", FLAG, "false", "Post to this machine and private networks."),
     Option("heartbeat.interval.ms", COUNT, "0", "Pause between heartbeats; 0 is no heartbeats."),
     Option("heartbeat.action.query", TEXT, None, "Statement run before each heartbeat."),
     Option(

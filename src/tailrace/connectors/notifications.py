@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.connectors import notification_http
 from tailrace.model.change import ControlBatch
 from tailrace.model.schema import INT64, STRING, ConnectSchema, Field
 from tailrace.model.text.json import dump
@@ -75,7 +76,7 @@ def is_wanted(config: Config) -> bool:
 
 
 def notify(config: Config, notices: Iterable[Notice]) -> tuple[ControlBatch, ...]:
-    """Tell log, file and callback, where they are channels, and make the records of the sink channel's topic.
+    """Tell log, file, callback and http, where they are channels, and make the records of the sink channel's topic.
 
     A task does it, for the rows it reads; if a channel fails, this is logged, and nothing stops.
     """
@@ -89,6 +90,8 @@ def notify(config: Config, notices: Iterable[Notice]) -> tuple[ControlBatch, ...
     if "callback" in channels:
         for payload in payloads:
             _call(config.text("notification.callback"), payload)
+    if "http" in channels and payloads:
+        notification_http.channel(notification_http.Endpoint.of(config)).post(payloads)
     if "sink" not in channels or not payloads:
         return ()
     columns = [

@@ -258,6 +258,10 @@ class ConnectorPackage(Protocol):
         """
         return properties
 
+    def address(self, config: Config) -> str:
+        """The server's host and port, for names of datasets."""
+        return f"{config.text('database.hostname')}:{config.number('database.port')}"
+
     def source_block(self, config: Config) -> SourceBlock:
         """The `source` block of its events."""
         ...

@@ -36,7 +36,8 @@ class Entry:
     `drivers` are the modules that must be importable, `install` is what pip installs them by. `url` is an example of
     the URLs that `init` takes, which begin with one of `schemes`. `demo` is an embedded server as `module:class`, for
     `tailrace demo`. `metrics` is the connector's name in the metrics of the reference, as its class contextName()
-    in lower case has it; `has_tasks`: these metrics have the label `task`.
+    in lower case has it; `has_tasks`: these metrics have the label `task`. `has_transactions`: positions in the log
+    tell one transaction from the next. `lineage` is the scheme of its servers in the names of OpenLineage's datasets.
     """
 
     name: str
@@ -52,6 +53,8 @@ class Entry:
     options: str | None = None
     metrics: str = ""
     has_tasks: bool = False
+    has_transactions: bool = True
+    lineage: str = ""
 
     def load(self) -> ConnectorPackage:
         """The connector's package. Raises ConfigError if a driver is missing or the package cannot be imported."""
@@ -86,6 +89,7 @@ POSTGRES = Entry(
     format="postgres-cdc",
     package="tailrace.connectors.postgres.package:PostgresPackage",
     metrics="postgres",
+    lineage="postgres",
     options="tailrace.connectors.postgres.config:OPTIONS",
     classes=("io.debezium.connector.postgresql.PostgresConnector",),
     drivers=("psycopg", "adbc_driver_postgresql"),
@@ -100,7 +104,9 @@ MONGODB = Entry(
     format="mongodb-cdc",
     package="tailrace.connectors.mongodb.package:MongoPackage",
     metrics="mongodb",
+    lineage="mongodb",
     has_tasks=True,
+    has_transactions=False,
     options="tailrace.connectors.mongodb.config:OPTIONS",
     classes=("io.debezium.connector.mongodb.MongoDbConnector",),
     drivers=("pymongo",),
@@ -114,6 +120,7 @@ SQLSERVER = Entry(
     format="sqlserver-cdc",
     package="tailrace.connectors.sqlserver.package:SqlServerPackage",
     metrics="sql_server",
+    lineage="mssql",
     has_tasks=True,
     options="tailrace.connectors.sqlserver.config:OPTIONS",
     classes=("io.debezium.connector.sqlserver.SqlServerConnector",),
@@ -128,6 +135,7 @@ DB2 = Entry(
     format="db2-cdc",
     package="tailrace.connectors.db2.package:Db2Package",
     metrics="db2_server",
+    lineage="db2",
     options="tailrace.connectors.db2.config:OPTIONS",
     classes=("io.debezium.connector.db2.Db2Connector",),
     drivers=("ibm_db",),

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tailrace.config import Config
+from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.operate.watch import Figures
 from tailrace.snapshot.reading import Reading
 from tailrace.snapshot.report import INITIAL
 
 Sample = tuple[str, dict[str, str], float]
+# What the attributes call an operation, and what observed.py does.
+_OPERATIONS = {"Create": "creates", "Update": "updates", "Delete": "deletes"}
 
 
 def samples(figures: Figures) -> Iterator[Sample]:
@@ -43,7 +46,7 @@ def _streaming(figures: Figures, config: Config) -> dict[str, float]:
     # What waits between log and sink is a micro-batch. If more than one waits, the queue is full.
     most = config.number("maxBytesPerTrigger")
     waiting = min(status.lag_bytes or 0, most)
-    return {
+    values: dict[str, float] = {
         "Connected": status.current is not None and status.run is not None and status.run.state == "running",
         "MilliSecondsBehindSource": round(behind),
         "MilliSecondsSinceLastEvent": round(since),
@@ -54,6 +57,30 @@ def _streaming(figures: Figures, config: Config) -> dict[str, float]:
         "MaxQueueSizeInBytes": most,
         "CurrentQueueSizeInBytes": waiting,
     }
+    return values | _behind(figures) | _counts(figures)
+
+
+def _behind(figures: Figures) -> dict[str, float]:
+    """How far the pipeline was behind, in milliseconds, over the time of this process."""
+    spread = figures.behind
+    if not spread.count:
+        return {}
+    seconds = {
+        "MinValue": spread.least,
+        "MaxValue": spread.greatest,
+        "AverageValue": spread.average,
+        **{f"P{share}": spread.quantile(share / 100) for share in (50, 95, 99)},
+    }
+    return {f"MilliSecondsBehindSource{name}": round(value * 1000, 3) for name, value in seconds.items()}
+
+
+def _counts(figures: Figures) -> dict[str, float]:
+    """Changes by operation and transactions, where they are counted."""
+    counts = figures.totals.counts
+    values = {f"TotalNumberOf{name}EventsSeen": counts[key] for name, key in _OPERATIONS.items() if key in counts}
+    if "transactions" in counts and figures.definition.entry.has_transactions:
+        values["NumberOfCommittedTransactions"] = counts["transactions"]
+    return dict(values)
 
 
 def _snapshot(figures: Figures) -> dict[str, float]:
@@ -67,7 +94,9 @@ def _snapshot(figures: Figures) -> dict[str, float]:
         "SnapshotPaused": report is not None and report.paused,
         "SnapshotCompleted": done,
         "SnapshotAborted": not done and status.condition.is_lost,
+        "SnapshotSkipped": done and not SnapshotMode.of(figures.config).at_first,
         "SnapshotDurationInSeconds": round(figures.snapshot_seconds),
+        "SnapshotPausedDurationInSeconds": round(figures.paused_seconds),
     }
     if total is not None:
         values["TotalTableCount"] = total

@@ -1,8 +1,8 @@
 """Answers requests of Kafka Connect's REST interface for the pipelines of this process, as kcctl and dashboards ask.
 
 A pipeline is a source connector of its name with one task, 0. Files decide which pipelines are there and how they are
-configured, so nothing is created, changed or deleted here; what Connect would answer to that is refused with the way to
-do it. Paths and forms are those of Connect 4.
+configured, so no connector is created, changed or deleted here; what Connect would answer to that is refused with the
+way to do it. Paths and forms are those of Connect 4.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import Any
 from tailrace.config.option import HIDDEN, Option
 from tailrace.connectors import registry
 from tailrace.errors import ConfigError
+from tailrace.operate import offsets
 from tailrace.operate.health import health
 from tailrace.operate.masked import is_secret_name, shown
 from tailrace.operate.pipelines import Pipelines
 from tailrace.operate.server import Refusal, Request, Response
 from tailrace.operate.watch import Figures
+from tailrace.transforms.registry import PREDICATES, TRANSFORMS
 from tailrace.version import __version__
 
 _BY_FILES = "pipelines are files: add, change or remove the file in the folder of `tailrace run FOLDER`"
@@ -91,7 +93,7 @@ class ConnectApi:
                 {"id": {"connector": name, "task": 0}, "config": shown(figures.definition, figures.config)}
             ],
             "tasks-config": lambda: {f"{name}-0": shown(figures.definition, figures.config)},
-            "offsets": lambda: _offsets(figures),
+            "offsets": lambda: offsets.stored(figures),
         }
         if below not in reads:
             raise Refusal(404, f"there is nothing at /connectors/{name}/{below}")
@@ -107,6 +109,11 @@ class ConnectApi:
 
     def _act(self, request: Request, method: str, figures: Figures, below: str) -> Response:
         name = figures.definition.name
+        if below == "offsets":
+            return offsets.changed(method, figures, request.json())
+        parts = below.split("/")
+        if parts[0] == "tasks" and parts[1:2] != ["0"]:
+            raise Refusal(404, f"Unknown task: {name}-{below.split('/')[1]}")
         if (method, below) == ("PUT", "pause"):
             self._pipelines.pause(name)
             return Response(status=202)
@@ -123,8 +130,6 @@ class ConnectApi:
             if request.query.get("includeTasks", "").lower() == "true":
                 return Response(self._status(figures), 202)
             return Response(status=204)
-        if below == "offsets":
-            raise Refusal(405, "a position is part of Spark's checkpoint: see `tailrace offset` and `tailrace drop`")
         raise Refusal(405, _BY_FILES)
 
 
@@ -132,13 +137,6 @@ def _info(figures: Figures) -> dict[str, Any]:
     name = figures.definition.name
     tasks = [{"connector": name, "task": 0}]
     return {"name": name, "config": shown(figures.definition, figures.config), "tasks": tasks, "type": "source"}
-
-
-def _offsets(figures: Figures) -> dict[str, Any]:
-    offset = figures.status.offset
-    if offset is None:
-        return {"offsets": []}
-    return {"offsets": [{"partition": {"server": figures.config.text("topic.prefix")}, "offset": dict(offset)}]}
 
 
 def _entry(name: str) -> registry.Entry:
@@ -150,8 +148,12 @@ def _entry(name: str) -> registry.Entry:
 
 def _plugins(request: Request, method: str, parts: list[str]) -> Response:
     if not parts and method == "GET":
-        known = [entry.classes[0] for entry in registry.BUILT_IN.values() if entry.classes]
-        return Response([{"class": name, "type": "source", "version": __version__} for name in known])
+        connectors = [entry.classes[0] for entry in registry.BUILT_IN.values() if entry.classes]
+        known = dict.fromkeys(connectors, "source")
+        if request.query.get("connectorsOnly", "").lower() == "false":
+            known |= {name: "transformation" for name in TRANSFORMS if "*" not in name}
+            known |= dict.fromkeys(PREDICATES, "predicate")
+        return Response([{"class": name, "type": type_, "version": __version__} for name, type_ in known.items()])
     if len(parts) == 2 and parts[1] == "config" and method == "GET":
         return Response([_definition(option) for option in _table(_entry(parts[0])) if not option.is_family])
     if len(parts) == 3 and parts[1:] == ["config", "validate"] and method == "PUT":
@@ -230,7 +232,8 @@ def _loggers(request: Request, method: str, parts: list[str]) -> Response:
     if parts[0] != "root" and not parts[0].startswith("tailrace"):
         raise Refusal(404, f"Logger {parts[0]} not found: take root, or tailrace and what is below it")
     logging.getLogger(None if parts[0] == "root" else parts[0]).setLevel(_LEVELS[str(level).upper()])
-    return Response([parts[0]])
+    # Of a cluster Connect answers nothing; this process is all of it.
+    return Response(status=204) if request.query.get("scope", "").lower() == "cluster" else Response([parts[0]])
 
 
 def _level(logger: str) -> dict[str, Any]:

@@ -116,6 +116,11 @@ class Fleet(Pipelines):
         """See Pipelines."""
         return {file.name: error for file, error in list(self._broken.items())}
 
+    def file(self, name: str) -> Path | None:
+        """See Pipelines."""
+        found = [file for file, member in list(self._members.items()) if member.definition.name == name]
+        return found[0] if found else None
+
     def pause(self, name: str) -> None:
         """See Pipelines."""
         self._want(name, "paused")

@@ -15,6 +15,7 @@ from tailrace.operate import as_debezium
 from tailrace.operate.condition import Condition
 from tailrace.operate.memory import memory
 from tailrace.operate.watch import Figures
+from tailrace.spark.observed import OPERATIONS, TRANSACTIONS
 from tailrace.version import __version__
 
 __all__ = ["CONTENT_TYPE", "exposition"]
@@ -105,6 +106,19 @@ FAMILIES = (
     ),
     Family("tailrace_log_headroom_bytes", "Log that can come before the server drops what is needed.", _headroom),
     Family("tailrace_events", "Events written.", lambda it: _known(it.totals.events), is_counter=True),
+    Family(
+        "tailrace_changes",
+        "Changes read, by operation; those of micro-batches that are written.",
+        lambda it: _by({name: value for name, value in it.totals.counts.items() if name in OPERATIONS}),
+        ("operation",),
+        is_counter=True,
+    ),
+    Family(
+        "tailrace_transactions",
+        "Transactions of the source with changes that are written.",
+        lambda it: _known(it.totals.counts.get(TRANSACTIONS) if it.definition.entry.has_transactions else None),
+        is_counter=True,
+    ),
     Family("tailrace_batches", "Micro-batches written.", lambda it: _known(it.totals.batches), is_counter=True),
     Family(
         "tailrace_batch_stage_seconds",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from tailrace.errors import TailraceError
@@ -20,6 +21,10 @@ class Pipelines(Protocol):
         """Files that hold no pipeline that can be run, by their names, with what is wrong."""
         return {}
 
+    def file(self, name: str) -> Path | None:
+        """The file that describes a pipeline, None if there is none."""
+        return None
+
     def pause(self, name: str) -> None:
         """Stop a pipeline until it is resumed, or this process ends."""
 
@@ -36,12 +41,16 @@ class Pipelines(Protocol):
 class Single(Pipelines):
     """The one pipeline of `tailrace run FILE`, whose process ends with it."""
 
-    def __init__(self, watch: RunWatch) -> None:
-        self._watch = watch
+    def __init__(self, watch: RunWatch, file: Path | None = None) -> None:
+        self._watch, self._file = watch, file
 
     def figures(self) -> Sequence[Figures]:
         """See Pipelines."""
         return [self._watch.figures()]
+
+    def file(self, name: str) -> Path | None:
+        """See Pipelines."""
+        return self._file
 
     def pause(self, name: str) -> None:
         """See Pipelines."""
@@ -51,6 +60,7 @@ class Single(Pipelines):
 
 
 def _ends_with_it() -> Refusal:
+    # Clients of Connect ask again for 30 seconds after a 409.
     return Refusal(
-        409, "this process ends with its pipeline; run the folder of the file, `tailrace run FOLDER`, for this"
+        405, "this process ends with its pipeline; run the folder of the file, `tailrace run FOLDER`, for this"
     )

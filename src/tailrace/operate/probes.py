@@ -1,4 +1,4 @@
-"""Answers `/metrics`, `/health`, `/ready`, `/status` and `/log`, and has tables tried again that are set aside."""
+"""Answers `/metrics`, `/health`, `/ready`, `/status` and `/log`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tailrace.errors import ConfigError, TailraceError
+from tailrace.errors import ConfigError
 from tailrace.operate import recent
 from tailrace.operate.condition import Condition
 from tailrace.operate.health import Health, health
 from tailrace.operate.pipelines import Pipelines
-from tailrace.operate.server import Refusal, Request, Response
+from tailrace.operate.server import Request, Response
 from tailrace.operate.watch import Figures
-from tailrace.pipeline.aside import retry
 
 
 def demand_metrics() -> None:
@@ -28,9 +27,6 @@ def demand_metrics() -> None:
 
 def answer(request: Request, pipelines: Pipelines) -> Response | None:
     """The answer, None for another path. Raises Refusal."""
-    parts = request.path.split("/")
-    if request.method == "POST" and len(parts) == 4 and (parts[1], parts[3]) == ("pipelines", "retry"):
-        return _retried(pipelines, parts[2])
     if request.method not in ("GET", "HEAD"):
         return None
     if request.path == "/metrics":
@@ -48,18 +44,6 @@ def answer(request: Request, pipelines: Pipelines) -> Response | None:
     if request.path == "/status":
         return Response([shown(figures) for figures in pipelines.figures()])
     return None
-
-
-def _retried(pipelines: Pipelines, name: str) -> Response:
-    """Have the tables read again that are set aside."""
-    for figures in pipelines.figures():
-        if figures.definition.name == name:
-            try:
-                sent = retry(figures.definition, ())
-            except TailraceError as error:
-                raise Refusal(409, error.line) from error
-            return Response({} if sent is None else asdict(sent), 202)
-    raise Refusal(404, f"there is no pipeline {name}")
 
 
 def _probe(request: Request, found: Sequence[Health]) -> Response:

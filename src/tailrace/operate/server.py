@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from tailrace.errors import ConfigError
+from tailrace.errors import ConfigError, TailraceError
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +75,11 @@ class Refusal(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+    @staticmethod
+    def of(error: TailraceError, status: int) -> Refusal:
+        """The refusal for an error, with its place and its remedy."""
+        return Refusal(status, error.line if error.where is None else f"{error.where}: {error.line}")
 
     @property
     def response(self) -> Response:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from tailrace.errors import ConfigError
 from tailrace.operate import console, probes
+from tailrace.operate.actions import Actions
 from tailrace.operate.connect_api import ConnectApi
 from tailrace.operate.pipelines import Pipelines
 from tailrace.operate.pipelines import Single as Single
@@ -37,10 +38,10 @@ def serving(pipelines: Pipelines, place: Http) -> Iterator[str]:
 
 def answers(pipelines: Pipelines) -> Answer:
     """What answers a request."""
-    connect = ConnectApi(pipelines)
+    connect, actions = ConnectApi(pipelines), Actions(pipelines)
 
     def answer(request: Request) -> Response:
-        for part in (console.answer, lambda asked: probes.answer(asked, pipelines), connect.answer):
+        for part in (console.answer, lambda asked: probes.answer(asked, pipelines), actions.answer, connect.answer):
             response = part(request)
             if response is not None:
                 return response

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tailrace.capture.lag import Lag
 from tailrace.connectors.finding import Finding
 from tailrace.errors import TailraceError
-from tailrace.operate.status import ReplicaTable, SourceLook, replica_tables, source_look, unasked
+from tailrace.operate.status import CONNECTION, ReplicaTable, SourceLook, replica_tables, source_look, unasked
 from tailrace.pipeline.aside import set_aside
 from tailrace.pipeline.checkpoint import Batch, Position, SparkAloneError
 from tailrace.pipeline.definition import Definition
@@ -74,7 +74,7 @@ class SourceWatch:
             return answer
         what = f"the database has not answered for {time.monotonic() - since:,.0f} s"
         remedy = "see whether the server hangs, and whether a firewall drops its packets"
-        problem = Finding("connection", False, what, remedy)
+        problem = Finding(CONNECTION, False, what, remedy)
         return replace(answer, source=replace(answer.source, server=None, problems=(problem,)))
 
     def _watch(self) -> None:
@@ -86,7 +86,7 @@ class SourceWatch:
             except Exception as error:  # the thread goes on, and who looks is told
                 log.exception("checkpoint and server of %s cannot be asked", self._definition.name)
                 what = f"checkpoint and server cannot be asked: {type(error).__name__}"
-                problem = Finding("connection", False, what, "see this process's log")
+                problem = Finding(CONNECTION, False, what, "see this process's log")
                 source = replace(self._answer.source, server=None, problems=(problem,))
                 self._answer = replace(self._answer, source=source)
             finally:

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from tailrace.connectors.finding import SINK, Finding
-from tailrace.errors import SinkError, SourceError, TailraceError
+from tailrace.errors import SinkError, SourceAwayError, SourceError, TailraceError
 from tailrace.operate.condition import Condition, Facts, condition
 from tailrace.pipeline.activity import RESTARTS, WRITES
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # A run says how far it is twice a second. One that has said nothing for so long hangs.
 SILENT_SECONDS = 60.0
+# The name of the finding that the server does not answer.
+CONNECTION = "connection"
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class Status:
             Facts(
                 "stopped" if self.run is None else self.run.state,
                 self.phase,
-                is_source_away=bool(others) and self.current is None,
+                is_source_away=self.current is None and any(finding.name == CONNECTION for finding in others),
                 is_sink_away=is_sink_away,
                 has_errors=bool(others),
                 is_lacking=self.is_lacking,
@@ -191,7 +193,9 @@ def source_look(
             problems = asked(admin, found, compares=compares)
         return SourceLook(found, here, planned, server, reading, problems)
     except SourceError as error:
-        return SourceLook(found, here, planned, None, None, (unasked(error),))
+        failures = definition.package().connector(config).snapshots.failures
+        is_away = isinstance(error, SourceAwayError) or failures.is_transient(error)
+        return SourceLook(found, here, planned, None, None, (unasked(error, is_away=is_away),))
 
 
 def status_of(
@@ -212,10 +216,10 @@ def asked(admin: Admin, position: Position, *, compares: bool = True) -> tuple[F
     return problems if resumable is None else (*problems, resumable)
 
 
-def unasked(error: TailraceError) -> Finding:
-    """The problem of a server that cannot be queried."""
+def unasked(error: TailraceError, *, is_away: bool = True) -> Finding:
+    """The problem of a server that cannot be queried; one that is not away refuses whoever asks."""
     what = error.what if error.where is None else f"{error.where}: {error.what}"
-    return Finding("connection", False, what, error.remedy)
+    return Finding(CONNECTION if is_away else "access", False, what, error.remedy)
 
 
 def captured_by(config: Config, position: Position) -> Config:

@@ -14,8 +14,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 from tailrace.config import Config
+from tailrace.connectors.offset import STREAM
 from tailrace.errors import TailraceError
 from tailrace.operate.source_watch import Answer, SourceWatch
+from tailrace.operate.spread import Spread
 from tailrace.operate.status import Live, Status, status_of
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.progress import Progress
@@ -29,13 +31,17 @@ START_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over all runs of a pipeline in this process; `seconds` of micro-batches by stage, `rows` by table."""
+    """Sums over all runs of a pipeline in this process; `seconds` of micro-batches by stage, `rows` by table.
+
+    `counts` are those of Batches.
+    """
 
     events: int = 0
     batches: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     restarts: int = 0
     rows: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     def plus(self, run: Progress | None) -> Totals:
         """With what one run has done so far."""
@@ -47,7 +53,13 @@ class Totals:
             Counter(self.seconds) + Counter(run.batches.seconds),
             self.restarts + run.restarts,
             Counter(self.rows) + Counter(run.rows),
+            _sums(self.counts, run.batches.counts),
         )
+
+
+def _sums(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    """With zeros, which a Counter would leave out."""
+    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
 
 
 @dataclass(frozen=True)
@@ -58,7 +70,7 @@ class Figures:
     answered last. `starts`: how often this process has started the pipeline. `snapshot_seconds`: how long its first
     snapshot has taken or takes, as far as this process has seen it. `read_bytes` and `read_seconds` are how far the
     end of the log is beyond what is planned to be read, None if that is not known; those of the status count what is
-    written.
+    written. `behind` is how the seconds behind the source have spread, `paused_seconds` how long snapshots were paused.
     """
 
     definition: Definition
@@ -72,6 +84,8 @@ class Figures:
     snapshot_seconds: float
     read_bytes: int | None
     read_seconds: float | None
+    behind: Spread = field(default_factory=Spread)
+    paused_seconds: float = 0.0
 
     @property
     def progress(self) -> Progress | None:
@@ -93,7 +107,8 @@ class RunWatch:
         self._before, self._starts = Totals(), 0
         self._events_at: float | None = None
         self._snapshot_since: float | None = None
-        self._snapshot_seconds = 0.0
+        self._snapshot_seconds = self._paused_seconds = 0.0
+        self._behind = Spread()
         self._source = SourceWatch(definition, lambda: self._progress)
 
     def close(self) -> None:
@@ -113,7 +128,7 @@ class RunWatch:
 
     def said(self, progress: Progress) -> None:
         """The run has said how far it is."""
-        now = time.monotonic()
+        now, answer = time.monotonic(), self._source.answer
         with self._lock:
             before = 0 if self._progress is None else self._progress.events
             if progress.events > before:
@@ -121,7 +136,12 @@ class RunWatch:
             if progress.snapshot is not None and progress.snapshot.kind == INITIAL:
                 self._snapshot_since = self._snapshot_since or now
                 self._snapshot_seconds = now - self._snapshot_since
+            if progress.snapshot is not None and progress.snapshot.paused:
+                self._paused_seconds += now - self._said_at
             self._progress, self._said_at = progress, now
+            status = self._status(answer)
+            if status.phase == STREAM and status.lag_seconds is not None:
+                self._behind.add(status.lag_seconds)
             if self._state == "failed" and Live(progress).has_begun:
                 self._state, self._last = "running", None
 
@@ -149,6 +169,8 @@ class RunWatch:
                 self._starts,
                 self._snapshot_seconds,
                 *_read(answer),
+                self._behind.copy(),
+                self._paused_seconds,
             )
 
     def _status(self, answer: Answer) -> Status:

@@ -25,6 +25,7 @@ from tailrace.pipeline.failure import sentences
 from tailrace.pipeline.files import checkpoint_file
 from tailrace.pipeline.first_snapshot import FirstSnapshot
 from tailrace.pipeline.lease import Lease, LeaseFile
+from tailrace.pipeline.lineage import lineage_of
 from tailrace.pipeline.progress import Progress as Progress
 from tailrace.pipeline.progress import offset_of
 from tailrace.pipeline.query_id import demand_id
@@ -39,6 +40,7 @@ from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
 from tailrace.snapshot.chunk_size import fixed_size
 from tailrace.snapshot.report import Report, report
+from tailrace.spark.observed import observe
 from tailrace.spark.sessions import demand_java
 
 if TYPE_CHECKING:
@@ -86,6 +88,7 @@ class Run:
         self._watch(query)
         self._written: Counts = getattr(target, "written", Counts())
         self._counts_itself = hasattr(target, "written")
+        self._lineage = lineage_of(pipeline.definition)
         self._drops_at_stop = package.stop_property is not None and config.flag(package.stop_property)
 
     def _watch(self, query: StreamingQuery) -> None:
@@ -206,6 +209,8 @@ class Run:
 
     def _ended(self, error: TailraceError | None) -> None:
         """Write down how the run ended, unless the checkpoint is another run's by now, and give up its lease."""
+        if self._lineage is not None:
+            self._lineage.ended(error)
         self._sink.stop()
         if self._lease.lost is None:
             ended(self._last_run, error, self._caught_up())
@@ -373,7 +378,9 @@ class Pipeline:
             .option("shape", target.shape)
             .load()
         )
-        writer = target.attach(frame).queryName(definition.name).option("checkpointLocation", definition.checkpoint)
+        # Rows of other shapes do not say what they are.
+        counted = observe(frame) if target.shape in ("arrow", "event") else frame
+        writer = target.attach(counted).queryName(definition.name).option("checkpointLocation", definition.checkpoint)
         return pace.start(writer, trigger)
 
 

@@ -28,6 +28,7 @@ from tailrace.events.transactions import TransactionTracker, with_events
 from tailrace.model.change import COMMIT, ChangeBatch, ControlBatch
 from tailrace.model.native import native_rows, native_type
 from tailrace.model.table import TableSchema
+from tailrace.spark.observed import COUNTS, COUNTS_TYPE, TRANSACTIONS, Transactions, operations
 from tailrace.spark.versions import to_arrow_schema
 from tailrace.transforms.encoder import Encoder
 
@@ -38,6 +39,7 @@ ARROW_SCHEMA = pa.schema(
         ("count", pa.int32()),
         ("bytes", pa.binary()),
         ("split", pa.string()),
+        (COUNTS, COUNTS_TYPE),
     ]
 )
 
@@ -112,7 +114,6 @@ class Shaper:
     """
 
     def __init__(self, capture: Capture, schema: StructType, steps: str, run_id: str, split: str = "") -> None:
-        self._split = split
         self.config = config = capture.config
         self.is_old = capture.source.is_old
         self._skips_whole = capture.skips_whole_changes
@@ -125,7 +126,8 @@ class Shaper:
         )
         if self.transactions is not None and self.faults:
             self.transactions.message_object = capture.source.message_schemas + _MESSAGE_OBJECT
-        self._tells_empty = config.text("shape") == "arrow"
+        self._blobs = Blobs(split) if config.text("shape") == "arrow" else None
+        self._counted = Transactions()
         self._emit = self._emitter(capture, schema, run_id)
 
     def rows(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
@@ -140,8 +142,10 @@ class Shaper:
             rest = iter(tracked)
             batches = [next(rest) if _is_data(each) else each for each in batches]
             controls += [marked] if marked is not None else []
+        if self._blobs is not None:
+            self._blobs.transactions += self._counted.count(batches)
         yield from self._emit(transforms.apply([*batches, *controls], self.steps))
-        if self._tells_empty:
+        if self._blobs is not None:
             yield from self._emit(batch for batch in chunk.batches if batch.is_note)
 
     def _selected(self, batch: ChangeBatch) -> ChangeBatch:
@@ -164,8 +168,8 @@ class Shaper:
             encode = Encoder(capture.config, capture.source, run_id, self.steps).encode_all
             return encode if shape == "kafka" else lambda batches: _counted(encode(batches))
         one: Callable[[Batch], Iterator[pa.RecordBatch]]
-        if shape == "arrow":
-            one = Blobs(self._split).rows
+        if self._blobs is not None:
+            one = self._blobs.rows
         elif shape == "event":
             one = partial(self._events, EventShaper(capture.config, capture.source), Faults.of(capture.config))
         else:
@@ -179,11 +183,14 @@ class Shaper:
 
 
 class Blobs:
-    """`arrow`: a few large blobs instead of many rows, for sinks that encode or merge in tasks of their own."""
+    """`arrow`: a few large blobs instead of many rows, for sinks that encode or merge in tasks of their own.
+
+    `transactions` are those that the next row is to count.
+    """
 
     def __init__(self, split: str = "") -> None:
         self.split = split
-        self.sequence = 0
+        self.sequence = self.transactions = 0
 
     def rows(self, batch: Batch) -> Iterator[pa.RecordBatch]:
         """One row for each batch; for a renamed table one more under the old name, without a record."""
@@ -197,14 +204,17 @@ class Blobs:
             yield self._row(change.previous.unique, replace(batch, rows=batch.rows.slice(0, 0), commit=commit))
 
     def _row(self, name: str, batch: Batch) -> pa.RecordBatch:
+        counts = operations(batch) if isinstance(batch, ChangeBatch) else {}
         columns = [
             pa.array([name]),
             pa.array([self.sequence], pa.int64()),
             pa.array([len(batch)], pa.int32()),
             pa.array([batch.to_ipc()], pa.binary()),
             pa.array([self.split], pa.string()),
+            pa.array([{**counts, TRANSACTIONS: self.transactions}], COUNTS_TYPE),
         ]
         self.sequence += 1
+        self.transactions = 0
         return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.cli.signal import content
 from tailrace.errors import ConfigError, SignalError
+from tailrace.operate.signal_content import content
 from tailrace.pipeline.signaling import send
 
 

@@ -32,7 +32,7 @@ def test_properties_without_effect_or_refused_have_a_reason() -> None:
 
 # Whatever they may be set to is what is done, so nobody reads them.
 ALIKE = {
-    *("openlineage.integration.enabled", "plugin.name", "snapshot.query.mode"),
+    *("plugin.name", "snapshot.query.mode"),
     *("driver.authentication", "driver.integratedSecurity"),
 }
 

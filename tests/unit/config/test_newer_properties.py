@@ -35,7 +35,7 @@ def test_no_name_is_unknown_and_what_has_no_effect_says_why(connector: str, name
     ("name", "value", "said"),
     [
         ("time.precision.mode", "structured", "use isostring or microseconds"),
-        ("notification.enabled.channels", "http", "use callback, whose function may post"),
+        ("notification.enabled.channels", "jmx", "use sink, log, file, callback or http"),
     ],
 )
 @pytest.mark.parametrize("connector", BUILT_IN)

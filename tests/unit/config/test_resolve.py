@@ -99,7 +99,6 @@ def test_every_declaration_holds_together() -> None:
             "Value must be one of org.apache.kafka.connect.json.JsonConverter, io.confluent",
         ),
         ("header.converter", "io.confluent.connect.avro.AvroConverter", "SimpleHeaderConverter, org.apache.kafka"),
-        ("openlineage.integration.enabled", "true", "OpenLineage has a listener of its own"),
         ("exactly.once.support", "required", "set requested"),
         ("database.ssl", "true", "set database.sslmode=verify-full"),
         ("database.sslfactory", "org.postgresql.ssl.DefaultJavaSSLFactory", "set database.sslmode=verify-full"),

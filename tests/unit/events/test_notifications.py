@@ -62,7 +62,7 @@ def test_a_channel_that_fails_is_logged_and_stops_nothing(tmp_path: Path, caplog
         ({"notification__enabled__channels": "file"}, r"notification\.file: A value is required"),
         ({"notification__enabled__channels": "callback"}, r"notification\.callback: A value is required"),
         ({"notification__callback": "just_a_name"}, "A function is expected"),
-        ({"notification__enabled__channels": "jmx"}, "use sink, log, file or callback"),
+        ({"notification__enabled__channels": "jmx"}, "use sink, log, file, callback or http"),
     ],
 )
 def test_what_a_channel_needs(properties: dict[str, str], said: str) -> None:

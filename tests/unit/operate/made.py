@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tailrace.operate.spread import Spread
 from tailrace.operate.status import Live, ReplicaTable, Status
 from tailrace.operate.watch import Figures, Totals
 from tailrace.pipeline.batches import Batches
@@ -42,8 +43,12 @@ def figures(
     status = Status(name, "stream", 3, "0/180", "0/1C0", 64, 2.5, {}, fields=slot, offset=offset)
     status = replace(status, run=RunState("running"), live=Live(progress))
     now = time.time()
-    totals = Totals(70, 4, {"addBatch": 2.5}, 2, {"public.orders": 70})
-    return Figures(definition, definition.config(), status, totals, now, now - 4, now - 1, 3, 12.0, 0, 0.0)
+    counts = {"reads": 10, "creates": 40, "updates": 15, "deletes": 5, "truncates": 0, "messages": 0, "transactions": 8}
+    totals = Totals(70, 4, {"addBatch": 2.5}, 2, {"public.orders": 70}, counts)
+    behind = Spread()
+    for seconds in range(1, 101):
+        behind.add(seconds / 10)
+    return Figures(definition, definition.config(), status, totals, now, now - 4, now - 1, 3, 12.0, 0, 0.0, behind, 3.0)
 
 
 def with_tables(found: Figures, number: int) -> Figures:

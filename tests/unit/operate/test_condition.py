@@ -87,6 +87,10 @@ def test_the_table_of_the_module_and_of_the_docs_is_what_is_answered() -> None:
             "sink away; Kafka does not answer; nothing: the pipeline waits for it, and goes on by itself. "
             "If it stays: check bootstrap.servers",
         ),
+        (
+            replace(STATUS, current=None, problems=(replace(AWAY, name="access", what="wrong password"),)),
+            "stuck; wrong password; start the server",
+        ),
         (replace(STATUS, problems=(SERVER,)), "stuck; the slot is gone; drop the checkpoint"),
         (
             replace(STATUS, run=RunState("failed", None, Ended("2026-11-27T10:00:00+00:00", "no space", "free some"))),

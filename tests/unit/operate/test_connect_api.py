@@ -102,8 +102,11 @@ def test_what_is_done_to_connectors() -> None:
         ("POST", "/connectors", 405),
         ("PUT", "/connectors/shop/config", 405),
         ("DELETE", "/connectors/shop", 405),
-        ("PATCH", "/connectors/shop/offsets", 405),
-        ("DELETE", "/connectors/shop/offsets", 405),
+        ("PATCH", "/connectors/shop/offsets", 400),
+        ("DELETE", "/connectors/shop/offsets", 400),
+        ("POST", "/connectors/shop/offsets", 405),
+        ("DELETE", "/connectors/none/offsets", 404),
+        ("POST", "/connectors/shop/tasks/1/restart", 404),
         ("GET", "/connectors/none", 404),
         ("GET", "/connectors/shop/none", 404),
         ("PUT", "/connectors/none/pause", 404),
@@ -163,11 +166,20 @@ def test_a_config_is_validated() -> None:
     assert said["error_count"] == 1
 
 
+def test_what_plugins_there_are() -> None:
+    assert {each["type"] for each in asked(Some(), "/connector-plugins", connectorsOnly="true")} == {"source"}
+    found = {each["class"]: each["type"] for each in asked(Some(), "/connector-plugins", connectorsOnly="false")}
+    assert found["io.debezium.transforms.ExtractNewRecordState"] == "transformation"
+    assert found["org.apache.kafka.connect.transforms.predicates.HasHeaderKey"] == "predicate"
+
+
 def test_levels_of_loggers() -> None:
     logger = logging.getLogger("tailrace.operate.tried")
     assert "root" in asked(Some(), "/admin/loggers")
     assert asked(Some(), f"/admin/loggers/{logger.name}", "PUT", {"level": "debug"}) == [logger.name]
     assert asked(Some(), f"/admin/loggers/{logger.name}")["level"] == "DEBUG"
+    cluster = {"scope": "cluster"}
+    assert status_of(Some(), f"/admin/loggers/{logger.name}", "PUT", {"level": "info"}, **cluster) == 204
     for body in ({"level": "loud"}, ["level"], None):
         assert status_of(Some(), f"/admin/loggers/{logger.name}", "PUT", body) == 404
     assert status_of(Some(), "/admin/loggers/py4j", "PUT", {"level": "debug"}) == 404

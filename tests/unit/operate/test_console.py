@@ -12,7 +12,7 @@ import pytest
 
 from tailrace.operate import console, recent
 from tailrace.operate.connect_api import ConnectApi
-from tailrace.operate.server import Request
+from tailrace.operate.server import Refusal, Request
 from tailrace.operate.serving import answers
 from tests.unit.operate.made import figures, with_tables
 from tests.unit.operate.test_connect_api import Some
@@ -47,6 +47,10 @@ def test_what_the_page_asks_for_is_answered() -> None:
     for path, method in re.findall(r'"(/(?:pause|resume|restart))", "(\w+)"', PAGE):
         assert ConnectApi(pipelines).answer(Request(method, f"/connectors/shop{path}")) is not None
     assert pipelines.done == ["pause shop", "resume shop", "restart shop"]
+    assert answer(Request("GET", "/comparisons")).body == {}
+    for action in set(re.findall(r'steer\(pipeline, "(\w+)"', PAGE)):
+        with pytest.raises(Refusal, match=r"force: not known here"):
+            answer(Request("POST", f"/pipelines/shop/{action}", body=b'{"force": 1}'))
 
 
 def test_the_script_is_valid(tmp_path: Path) -> None:

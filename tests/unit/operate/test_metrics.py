@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from tailrace.connectors.snapshots import Place
+from tailrace.operate import as_debezium
 from tailrace.operate.metrics import FAMILIES, exposition
 from tailrace.operate.status import Live
 from tailrace.operate.watch import Figures
@@ -58,11 +60,23 @@ def test_the_names_and_labels_of_the_exporter(connector: str, plugin: str, more:
         "TotalNumberOfEventsSeen": 70,
         "NumberOfErroneousEvents": 17,
         "QueueTotalCapacity": 8192,
+        "TotalNumberOfCreateEventsSeen": 40,
+        "TotalNumberOfUpdateEventsSeen": 15,
+        "TotalNumberOfDeleteEventsSeen": 5,
+        "MilliSecondsBehindSourceMinValue": 100,
+        "MilliSecondsBehindSourceMaxValue": 10_000,
+        "MilliSecondsBehindSourceAverageValue": 5050,
     }
     for name, value in values.items():
         assert named(found, f"debezium_metrics_{name}", **labels) == pytest.approx(value, abs=50), name
+    for share in (50, 95, 99):
+        found_at = named(found, f"debezium_metrics_MilliSecondsBehindSourceP{share}", **labels)
+        assert found_at == pytest.approx(100 * share, rel=0.02)
+    transactions = ("debezium_metrics_NumberOfCommittedTransactions", frozenset(labels.items()))
+    assert found.get(transactions) == (None if connector == "mongodb" else 8)
     labels["context"] = "snapshot"
     values = {"Running": 1, "Completed": 1, "Paused": 0, "Aborted": 0, "DurationInSeconds": 12}
+    values |= {"Skipped": 0, "PausedDurationInSeconds": 3}
     for name, value in values.items():
         assert named(found, f"debezium_metrics_Snapshot{name}", **labels) == value, name
     assert named(found, "debezium_metrics_RowsScanned", table="public.t0", **labels) == 500
@@ -88,6 +102,9 @@ def test_our_own_metrics() -> None:
     assert named(found, "tailrace_condition", pipeline="shop", condition="incomplete") == 1
     assert named(found, "tailrace_condition", pipeline="other", condition="streaming") == 1
     assert named(found, "tailrace_condition", pipeline="other", condition="failed") == 0
+    assert named(found, "tailrace_changes_total", pipeline="shop", operation="truncates") == 0
+    assert named(found, "tailrace_changes_total", pipeline="shop", operation="creates") == 40
+    assert named(found, "tailrace_transactions_total", pipeline="shop") == 8
     assert named(found, "tailrace_dead_letters", pipeline="shop", table="public.t1") == 17
     assert named(found, "tailrace_table_rows_total", pipeline="shop", table="public.t1") == 1
     assert named(found, "tailrace_tables", pipeline="shop", state="complete") == 2
@@ -168,3 +185,31 @@ def test_the_first_snapshot_in_the_words_of_the_exporter() -> None:
     }.items():
         assert named(metrics, f"debezium_metrics_{name}", context="snapshot", **labels) == value, name
     assert named(metrics, "debezium_metrics_MilliSecondsBehindSource", context="streaming", **labels) == -1
+
+
+def test_each_attribute_of_the_reference_is_a_metric_or_documented_as_none() -> None:
+    """The attributes of its pages on metrics of streaming, snapshots, schema histories and interning."""
+    text = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+    found = samples(with_tables(figures(), 2))
+    emitted = {name.removeprefix("debezium_metrics_") for name, _ in found if name.startswith("debezium_metrics_")}
+    # Some are there in certain conditions alone.
+    known = emitted | set(re.findall(r'"(\w+)"', inspect.getsource(as_debezium)))
+    for name in ATTRIBUTES.split():
+        assert (name in known) or f"`{name}`" in text.partition("Left out")[2].partition("### Our own")[0], name
+    for name in emitted:
+        assert re.search(rf"`{name}(\{{table\}})?`", text), f"{name} is not documented"
+
+
+ATTRIBUTES = """
+LastEvent MilliSecondsSinceLastEvent NumberOfErroneousEvents TotalNumberOfEventsSeen TotalNumberOfCreateEventsSeen
+TotalNumberOfUpdateEventsSeen TotalNumberOfDeleteEventsSeen NumberOfEventsFiltered NumberOfUnchangedEventsSkipped
+CapturedTables QueueTotalCapacity QueueRemainingCapacity Connected MilliSecondsBehindSource
+MilliSecondsBehindSourceMinValue MilliSecondsBehindSourceMaxValue MilliSecondsBehindSourceAverageValue
+MilliSecondsBehindSourceP50 MilliSecondsBehindSourceP95 MilliSecondsBehindSourceP99 NumberOfCommittedTransactions
+SourceEventPosition LastTransactionId MaxQueueSizeInBytes CurrentQueueSizeInBytes TotalTableCount RemainingTableCount
+SnapshotRunning SnapshotPaused SnapshotAborted SnapshotCompleted SnapshotSkipped SnapshotDurationInSeconds
+SnapshotPausedDurationInSeconds RowsScanned TableChunkCounts TableChunksCompletedCounts ChunkId ChunkFrom ChunkTo
+TableFrom TableTo Status RecoveryStartTime ChangesRecovered ChangesApplied MilliSecondsSinceLastRecoveredChange
+MilliSecondsSinceLastAppliedChange LastRecoveredChange LastAppliedChange HitCount MissCount PoolSize HitRatioPercent
+NumberOfDisconnects NumberOfPrimaryElections
+"""

@@ -40,6 +40,12 @@ class MongoPackage(ConnectorPackage):
         is_given = OPTION in {name.lower() for name in properties}
         return properties if is_given else {**properties, **declared(row)}
 
+    def address(self, config: Config) -> str:
+        """See ConnectorPackage.address: the first host of several."""
+        from tailrace.connectors.mongodb.client import hosts_of
+
+        return hosts_of(config.text("mongodb.connection.string")).partition(",")[0]
+
     def source_block(self, config: Config) -> SourceBlock:
         """See ConnectorPackage.source_block."""
         from tailrace.connectors.mongodb.record_format import source_block

@@ -173,7 +173,7 @@ def drop_at_stop(config: Config, begun: Begun) -> None:
             return
         slots.free(connection, config, f"tailrace {begun[1]['pipeline']}")
         slots.drop(connection, slot)
-        log.warning("slot %s is dropped (slot.drop.on.stop): what changes until the next start is lost", slot.name)
+        log.warning("slot %s is dropped, as its pipeline has stopped: changes until the next start are lost", slot.name)
 
 
 def _drop_slot(connection: psycopg.Connection, config: Config, begun: Begun | None, *, force: bool) -> str:

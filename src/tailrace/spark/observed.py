@@ -1,0 +1,80 @@
+"""Counts changes by operation, and transactions, where the log is read; Spark adds the counts up in its progress."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.errors import ConfigError
+from tailrace.model.change import COMMIT, CREATE, DELETE, MESSAGE, READ, TRUNCATE, UPDATE, ChangeBatch, Position
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# The name of the observed metrics in Spark's progress.
+NAME = "tailrace"
+OPERATIONS = {
+    "reads": READ,
+    "creates": CREATE,
+    "updates": UPDATE,
+    "deletes": DELETE,
+    "truncates": TRUNCATE,
+    "messages": MESSAGE,
+}
+TRANSACTIONS = "transactions"
+COUNTS = "counts"
+COUNTS_TYPE = pa.struct([(name, pa.int64()) for name in (*OPERATIONS, TRANSACTIONS)])
+
+
+def operations(batch: ChangeBatch) -> dict[str, int]:
+    """How many changes of each operation a batch has; none of a schema change."""
+    if batch.schema_change is not None or not len(batch):
+        return dict.fromkeys(OPERATIONS, 0)
+    counted = pc.value_counts(batch.rows.column("op"))
+    found = dict(zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True))
+    return {name: found.get(operation, 0) for name, operation in OPERATIONS.items()}
+
+
+class Transactions:
+    """Counts the transactions of one read, whose chunks come in the order of the log."""
+
+    def __init__(self) -> None:
+        self._last: Position | None = None
+
+    def count(self, batches: Sequence[ChangeBatch]) -> int:
+        """How many begin in a chunk that have changes in it; the last one may go on in the next chunk."""
+        commits = [batch.rows.column(COMMIT) for batch in batches if _is_of_log(batch)]
+        if not commits:
+            return 0
+        found = pc.unique(pa.chunked_array(commits))
+        known = self._last is not None and pc.index(found, self._last).as_py() >= 0
+        self._last = pc.max(found).as_py()
+        return len(found) - known
+
+
+def _is_of_log(batch: ChangeBatch) -> bool:
+    return batch.read is None and batch.schema_change is None and len(batch) > 0
+
+
+def observe(frame: DataFrame) -> DataFrame:
+    """A stream of the shape `arrow` or `event` whose progress has the counts as observed metrics named `tailrace`.
+
+    Rows of the shape `event` do not say which transaction they are of: they are counted by operation alone. Raises
+    ConfigError for other shapes.
+    """
+    from pyspark.sql import functions as F
+
+    if COUNTS in frame.columns:
+        sums = {name: F.sum(f"{COUNTS}.{name}") for name in COUNTS_TYPE.names}
+    elif "op" in frame.columns and "topic" in frame.columns:
+        sums = {name: F.sum((F.col("op") == operation).cast("bigint")) for name, operation in OPERATIONS.items()}
+    else:
+        raise ConfigError(
+            f"rows of the shape arrow or event are expected, these have the columns {', '.join(frame.columns)}",
+            where="tailrace.observe",
+            remedy="read the stream with the option shape=arrow or shape=event, and pass the frame as it is loaded",
+        )
+    return frame.observe(NAME, *(F.coalesce(total, F.lit(0)).alias(name) for name, total in sums.items()))

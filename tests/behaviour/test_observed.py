@@ -1,0 +1,41 @@
+"""Changes counted in the progress of a session of the user's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import tailrace
+from tests.conftest import Database
+
+
+@pytest.mark.parametrize("shape", ["event", pytest.param("arrow", marks=pytest.mark.long)])
+def test_changes_are_counted_in_sparks_progress(
+    database: Database, spark: SparkSession, tmp_path: Path, shape: str
+) -> None:
+    database.execute("CREATE TABLE t (id int PRIMARY KEY, note text)", "INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    options = {**database.properties, "topic.prefix": "shop", "slot.name": f"slot_{database.name}", "shape": shape}
+
+    def counted() -> dict[str, int]:
+        """What the micro-batches of one run have counted; each is looked at twice."""
+        changes = tailrace.observe(spark.readStream.format("postgres-cdc").options(**options).load())
+        writer = changes.writeStream.option("checkpointLocation", str(tmp_path / "state"))
+        query = writer.trigger(availableNow=True).foreachBatch(look).start()
+        query.awaitTermination()
+        found = [each.observedMetrics["tailrace"].asDict() for each in query.recentProgress if each.observedMetrics]
+        return {name: sum(each[name] for each in found) for name in found[0]}
+
+    def look(frame: DataFrame, _: int) -> None:
+        seen = frame.persist()
+        seen.count()
+        seen.collect()
+        seen.unpersist()
+
+    first = counted()
+    assert (first["reads"], first["creates"]) == (2, 0)
+    database.execute("UPDATE t SET note = 'c'", "DELETE FROM t WHERE id = 1", "INSERT INTO t VALUES (3, 'd')")
+    second = counted()
+    assert [second[name] for name in ("reads", "creates", "updates", "deletes")] == [0, 1, 2, 1]
+    assert second.get("transactions") == (3 if shape == "arrow" else None)
