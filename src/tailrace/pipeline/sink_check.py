@@ -14,7 +14,7 @@ from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Admin
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
-from tailrace.pipeline import registry_check
+from tailrace.pipeline import cataloguing, registry_check
 from tailrace.pipeline.checkpoint import file_on_the_way
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
 from tailrace.pipeline.query_id import position_of
@@ -36,7 +36,8 @@ def check(definition: Definition, admin: Admin) -> list[Finding]:
         names = target.names if isinstance(target, ReplicaTarget) else None
         collisions = [] if names is None else _collisions(captured(definition.config(), admin), names)
         away = _away(target) if isinstance(target, ReplicaTarget) else []
-        return [*_without_topics(definition), *folder(definition), *away, *collisions]
+        catalog = cataloguing.check(target) if isinstance(target, ReplicaTarget) else []
+        return [*_without_topics(definition), *folder(definition), *away, *catalog, *collisions]
     properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
     settings = Settings(properties, target.transactional_id_prefix, target.state_topic)
     Creation.of(definition.config())  # raises for what the tasks would fail of
