@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 from tailrace.config import Config
+from tailrace.connectors.finding import catalog_warnings
 from tailrace.errors import TailraceError
 from tailrace.operate.source_watch import Answer, SourceWatch
 from tailrace.operate.status import Live, Status, status_of
-from tailrace.pipeline.cataloguing import findings
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.progress import Progress
 from tailrace.pipeline.run_state import Ended, RunState, State
@@ -163,7 +163,7 @@ class RunWatch:
         if runs and progress is not None:
             sink = sink_finding(progress.sink_problem)
             problems = status.problems if sink is None else (*status.problems, sink)
-            problems = (*problems, *findings(progress.catalog))
+            problems = (*problems, *catalog_warnings(progress.catalog))
             status = replace(status, problems=problems, snapshot=progress.snapshot or status.snapshot)
         silent = time.monotonic() - self._said_at - (START_SECONDS if progress is None else 0.0) if runs else 0.0
         live = Live(progress, silent, self._is_paused)

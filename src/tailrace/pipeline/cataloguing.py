@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 from tailrace.capture.capture import Capture
-from tailrace.connectors.finding import Finding
+from tailrace.connectors.finding import CATALOG, Finding, catalog_warnings
 from tailrace.errors import ConfigError, SinkError, TableError, TailraceError
 from tailrace.pipeline.checkpoint import SparkAloneError, file_system
 from tailrace.pipeline.definition import Definition, ReplicaTarget
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FILE = "catalog.json"
-NAME = "catalog"
 
 
 def catalog(target: ReplicaTarget) -> Catalog:
@@ -85,20 +83,12 @@ def stored_problems(definition: Definition) -> tuple[Finding, ...]:
             where=f"{definition.checkpoint}/{FILE}",
             remedy="run this as the user who runs the pipeline, or delete the file, which the run writes again",
         ) from error
-    return findings(lines)
+    return catalog_warnings(lines)
 
 
-def findings(problems: Mapping[str, str] | tuple[str, ...] | list[str]) -> tuple[Finding, ...]:
-    """The problems of a registrar as warnings: the rows arrive, whoever finds their tables."""
-    parts = (line.partition("; remedy: ") for line in problems)
-    return tuple(Finding(NAME, None, what, remedy or None) for what, _, remedy in parts)
-
-
-def check(target: ReplicaTarget) -> list[Finding]:
-    """Whether the catalogue answers and may be written, as far as it tells; changes nothing."""
-    if not target.has_catalog:
-        return []
+def check(target: ReplicaTarget) -> Finding:
+    """Whether the catalogue of a replica answers and may be written, as far as it tells; changes nothing."""
     try:
-        return [Finding(NAME, True, catalog(target).look())]
+        return Finding(CATALOG, True, catalog(target).look())
     except (SinkError, ConfigError) as error:
-        return [Finding(NAME, False, error.what, error.remedy)]
+        return Finding(CATALOG, False, error.what, error.remedy)

@@ -14,7 +14,7 @@ from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Admin
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
-from tailrace.pipeline import cataloguing, registry_check
+from tailrace.pipeline import registry_check
 from tailrace.pipeline.checkpoint import file_on_the_way
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
 from tailrace.pipeline.query_id import position_of
@@ -36,7 +36,7 @@ def check(definition: Definition, admin: Admin) -> list[Finding]:
         names = target.names if isinstance(target, ReplicaTarget) else None
         collisions = [] if names is None else _collisions(captured(definition.config(), admin), names)
         away = _away(target) if isinstance(target, ReplicaTarget) else []
-        catalog = cataloguing.check(target) if isinstance(target, ReplicaTarget) else []
+        catalog = _catalog(target) if isinstance(target, ReplicaTarget) else []
         return [*_without_topics(definition), *folder(definition), *away, *catalog, *collisions]
     properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
     settings = Settings(properties, target.transactional_id_prefix, target.state_topic)
@@ -54,6 +54,15 @@ def _away(target: ReplicaTarget) -> list[Finding]:
     said = StoreProbe(target.root, target.options).look(_ANSWER_SECONDS)
     remedy = "check the catalog, the network, and the properties in `catalog`"
     return [] if said is None else [Finding("sink.replica.catalog", False, said[0], remedy)]
+
+
+def _catalog(target: ReplicaTarget) -> list[Finding]:
+    """Whether the catalog in which Delta tables are registered answers, and what it permits."""
+    if not target.has_catalog:
+        return []
+    from tailrace.pipeline.cataloguing import check  # loads deltalake, too
+
+    return [check(target)]
 
 
 def _without_topics(definition: Definition) -> Iterator[Finding]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tailrace.errors import ConfigError, TableError
-from tailrace.sinks.replica.catalogs.entry import Entry, Known
+
+if TYPE_CHECKING:  # loads deltalake, which a pipeline file of another sink does without
+    from tailrace.sinks.replica.catalogs.entry import Entry, Known
 
 # By type: the properties that it takes, those that it needs, the levels of its namespace, and the package that it uses.
 _AWS = ("region", "endpoint", "id", "profile-name", "access-key-id", "secret-access-key", "session-token")
