@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from tailrace.capture.capture import Capture
@@ -12,6 +12,7 @@ from tailrace.errors import ConfigError, SinkError, TableError, TailraceError
 from tailrace.pipeline.checkpoint import SparkAloneError, file_system
 from tailrace.pipeline.definition import Definition, ReplicaTarget
 from tailrace.pipeline.files import checkpoint_file
+from tailrace.pipeline.query_id import config_now
 from tailrace.pipeline.registrar import Registrar, Shelf
 from tailrace.pipeline.table_states import TableStates
 from tailrace.sinks.replica.catalogs.catalog import Catalog, catalog_of
@@ -49,9 +50,11 @@ def registrar_of(
 
 
 def described(definition: Definition, target: ReplicaTarget) -> dict[str, Description]:
-    """What the source says of its captured tables, by their unique names. Raises SourceError."""
+    """What the source says of its captured tables, by their unique names. Raises SourceError, OffsetError."""
     package = definition.package()
     config = package.resolve({**definition.properties(), "include.schema.comments": "true"}, CHECKS)
+    with suppress(SparkAloneError):  # then tables that were added meanwhile are not described
+        config = config_now(definition, config)
     comments = package.admin(config).comments()
     found = {}
     with closing(Capture(package.connector(config))) as capture:

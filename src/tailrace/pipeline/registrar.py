@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tailrace.errors import PassingError, TailraceError
+from tailrace.errors import PassingError, TableError, TailraceError
 from tailrace.sinks.replica.catalogs.catalog import Catalog, put, take_away
 from tailrace.sinks.replica.catalogs.entry import Description, Entry, entry
 from tailrace.sinks.replica.failures import retried
@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 # A table that is written all the time is looked at so often; all tables, and their comments, at each start and then.
 _PAUSE_SECONDS, _ALL_SECONDS = 5.0, 600.0
 _LONGEST_WAIT_SECONDS, _STOP_SECONDS = 60.0, 30.0
+# Tables that the catalog refuses are told one by one, up to so many.
+_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,10 @@ class Registrar:
     def problems(self) -> tuple[str, ...]:
         """What keeps tables from being registered, a line each, with the remedy."""
         away = () if self._away is None else (self._away,)
-        return (*away, *self._refused.values())
+        refused = list(self._refused.values())
+        more = len(refused) - _SHOWN
+        rest = (f"{more} more tables are not in the catalog; remedy: see the log",) if more > 0 else ()
+        return (*away, *refused[:_SHOWN], *rest)
 
     def start(self) -> None:
         """Begin to register what the replica has."""
@@ -154,15 +159,22 @@ class Registrar:
             due = sorted(self._due)
         for table in due:
             try:
-                self._bring_table(table, is_there=tables.get(table, True))
+                self._bring_table(table, is_there=tables.get(table, False))
                 self._refused.pop(table, None)
             except PassingError:
                 raise
             except TailraceError as error:
+                if not isinstance(error, TableError):
+                    self._catalog.look()  # raises what concerns all tables
                 place = "" if error.where in (None, table) else f"{error.where}: "
-                self._refused[table] = f"{self._shelf.name(table)} is not in the catalog: {place}{error.line}"
+                self._refuse(table, f"{self._shelf.name(table)} is not in the catalog: {place}{error.line}")
             with self._lock:
                 self._due.discard(table)
+
+    def _refuse(self, table: str, why: str) -> None:
+        if self._refused.get(table) != why and len(self._refused) >= _SHOWN:
+            log.warning("%s", why)  # others are told with the problems
+        self._refused[table] = why
 
     def _bring_table(self, table: str, *, is_there: bool) -> None:
         if not is_there:

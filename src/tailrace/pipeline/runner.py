@@ -201,7 +201,7 @@ class Run:
             if not has_failed:
                 self._ended(None)
         finally:
-            self._sink.stop()
+            self._end_threads()
             self._lease.release()
             if self._own_session is not None:
                 with _sentences(self._pipeline):
@@ -210,12 +210,15 @@ class Run:
 
     def _ended(self, error: TailraceError | None) -> None:
         """Write down how the run ended, unless the checkpoint is another run's by now, and give up its lease."""
-        self._sink.stop()
-        if self._registrar is not None:
-            self._registrar.stop()
+        self._end_threads()
         if self._lease.lost is None:
             ended(self._last_run, error, self._caught_up())
         self._lease.release()
+
+    def _end_threads(self) -> None:
+        self._sink.stop()
+        if self._registrar is not None:
+            self._registrar.stop()
 
     def _is_active(self) -> bool:
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from tailrace.config import Config
@@ -17,12 +16,11 @@ from tailrace.model.table import TableId
 from tailrace.pipeline import registry_check
 from tailrace.pipeline.checkpoint import file_on_the_way
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
-from tailrace.pipeline.query_id import position_of
+from tailrace.pipeline.query_id import config_now
 from tailrace.sinks.kafka import preflight
 from tailrace.sinks.kafka.client import Settings
 from tailrace.sinks.kafka.creation import PREFIX, Creation
 from tailrace.sinks.replica.layout import Names, table_folder
-from tailrace.snapshot.progress import Progress
 from tailrace.transforms import parse, renamed_by
 
 # A catalog of Iceberg tables that does not answer so soon is away.
@@ -117,9 +115,7 @@ def _captured(config: Config, admin: Admin) -> list[TableId]:
 
 def captured_now(definition: Definition) -> list[TableId]:
     """The captured tables of a pipeline that runs, those included that were added meanwhile. Raises SourceError."""
-    offset = position_of(definition).planned
-    added = Progress.from_json(offset.offset.get("snapshots")).tables if offset is not None else ()
-    config = replace(definition.config(), tables=added)
+    config = config_now(definition, definition.config())
     return _captured(config, definition.package().admin(config))
 
 

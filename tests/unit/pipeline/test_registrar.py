@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from tailrace.errors import SinkAwayError, SourceAwayError, TailraceError
+from tailrace.errors import SinkAwayError, SinkError, SourceAwayError, TailraceError
 from tailrace.pipeline.registrar import Registrar, Shelf
 from tailrace.sinks.replica.catalogs.entry import Description, Entry, Known
 
@@ -149,6 +149,34 @@ def test_somebody_elses_table_is_told_and_the_others_are_registered(case: Case) 
     del case.catalog.tables["public_a"]
     case.started().bring()
     assert case.catalog.calls == ["create public_b", "create public_a"]
+
+
+def test_what_concerns_all_tables_is_told_once(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> Any:
+        raise SinkError("there is no database shop", remedy="create it")
+
+    for name in ("a", "b"):
+        case.write(f"public.{name}", id=[1])
+    with monkeypatch.context() as patch:
+        patch.setattr(case.catalog, "find", refuse)
+        patch.setattr(case.catalog, "look", refuse)
+        case.registrar.bring()
+        assert case.registrar.problems == ("there is no database shop; remedy: create it",)
+        patch.undo()
+        patch.setattr(case.catalog, "find", refuse)
+        case.registrar.bring()
+    first, second = case.registrar.problems
+    assert first == "public_a is not in the catalog: there is no database shop; remedy: create it"
+    assert second.startswith("public_b")
+
+
+def test_tables_that_are_refused_are_told_up_to_ten(case: Case) -> None:
+    for n in range(12):
+        case.catalog.tables[f"public_t{n:02}"] = Known("s3://elsewhere", None, None)
+        case.write(f"public.t{n:02}", id=[1])
+    case.registrar.bring()
+    assert len(case.registrar.problems) == 11
+    assert case.registrar.problems[-1].startswith("2 more tables are not in the catalog")
 
 
 def test_a_table_that_is_registered_for_these_files_already_is_left(case: Case) -> None:
