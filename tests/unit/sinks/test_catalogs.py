@@ -33,7 +33,7 @@ SCHEMA = pa.schema(
         ("is_done", pa.bool_()),
     ]
 )
-SOURCE = Description("what was ordered", {"price": "in euros"}, ("id",))
+SOURCE = Description("what was ordered", {"price": "in euros", "tags": "a\n  list"}, ("id",))
 ORDERS = entry("public_orders", "public.orders", "s3://lake/replica/public_orders", SCHEMA, SOURCE)
 TYPES = [
     *("bigint", "decimal(9,2)", "timestamp", "timestamp", "array<string>", "map<string,int>"),
@@ -138,7 +138,7 @@ def test_glue_has_what_athena_and_spark_look_for(aws: Any) -> None:
     storage = table["StorageDescriptor"]
     assert storage["Location"] == storage["SerdeInfo"]["Parameters"]["path"] == ORDERS.location
     assert [each["Type"] for each in storage["Columns"]] == TYPES
-    assert storage["Columns"][1]["Comment"] == "in euros"
+    assert [storage["Columns"][place]["Comment"] for place in (1, 4)] == ["in euros", "a list"]
     # What others have added stays.
     parameters = {**table["Parameters"], "owner_team": "sales"}
     aws.update_table(DatabaseName="shop", TableInput={"Name": "public_orders", "Parameters": parameters})

@@ -144,7 +144,9 @@ def _input(entry: Entry, others: Mapping[str, str]) -> dict[str, Any]:
     """The table as Glue takes it, with the parameters that others have added."""
     columns = []
     for column in entry.columns:
-        comment = shortened(column.comment, _COMMENT_BYTES)
+        # The service takes no comment of several lines.
+        line = None if column.comment is None else " ".join(column.comment.split())
+        comment = shortened(line, _COMMENT_BYTES)
         named = {"Name": column.name, "Type": column.type_text(NAMES)}
         columns.append(named if comment is None else {**named, "Comment": comment})
     kept = {name: text for name, text in others.items() if not name.startswith("tailrace.")}

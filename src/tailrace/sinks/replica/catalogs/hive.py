@@ -31,8 +31,8 @@ from tailrace.sinks.replica.catalogs.entry import Entry, Known, shortened
 from tailrace.sinks.replica.catalogs.hive_form import EXTERNAL, INPUT, NAMES, OUTPUT, SERDE
 
 _PORT, _TIMEOUT_MS = 9083, 20_000
-# The metastore's column of comments.
-_COMMENT_BYTES = 256
+# What the metastore's tables take of a column's comment, and of a parameter, which a table's comment is.
+_COMMENT_BYTES, _PARAMETER_BYTES = 256, 4000
 # Otherwise the metastore lists the table's files.
 _WITHOUT_STATISTICS = {"DO_NOT_UPDATE_STATS": "true"}
 _WHERE = "sink.replica.catalog"
@@ -105,7 +105,8 @@ class Hive:
         ]
         serde = SerDeInfo(serializationLib=SERDE, parameters={"serialization.format": "1", "path": entry.location})
         storage = StorageDescriptor(columns, entry.location, INPUT, OUTPUT, False, -1, serde, [], [], {})
-        comment = {} if entry.comment is None else {"comment": entry.comment}
+        shown = shortened(entry.comment, _PARAMETER_BYTES)
+        comment = {} if shown is None else {"comment": shown}
         kept = {name: text for name, text in others.items() if not name.startswith("tailrace.") and name != "comment"}
         return Table(
             tableName=entry.name,
