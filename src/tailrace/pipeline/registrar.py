@@ -21,7 +21,8 @@ from tailrace.sinks.replica.target import Target
 
 log = logging.getLogger(__name__)
 
-# A table that is written all the time is looked at so often; all tables, and their comments, at each start and then.
+# A table that is written all the time is looked at so often, and so is whether tables have come or gone; all tables,
+# and their comments, at each start and then.
 _PAUSE_SECONDS, _ALL_SECONDS = 5.0, 600.0
 _LONGEST_WAIT_SECONDS, _STOP_SECONDS = 60.0, 30.0
 # Tables that the catalog refuses are told one by one, up to so many.
@@ -75,8 +76,9 @@ class Registrar:
         note: Callable[[tuple[str, ...]], None],
     ) -> None:
         self._catalog, self._shelf, self._describe, self._tables, self._note = catalog, shelf, describe, tables, note
-        self._lock, self._ended, self._woken = threading.Lock(), threading.Event(), threading.Event()
+        self._lock, self._ended = threading.Lock(), threading.Event()
         self._due: set[str] = set()
+        self._there: Mapping[str, bool] = {}
         self._descriptions: Mapping[str, Description] = {}
         self._has: dict[str, str] = {}
         self._refused: dict[str, str] = {}
@@ -103,12 +105,10 @@ class Registrar:
         """Look at tables that a micro-batch has written."""
         with self._lock:
             self._due.update(tables)
-        self._woken.set()
 
     def stop(self) -> None:
         """Register what was written last, unless the catalogue is away, and end."""
         self._ended.set()
-        self._woken.set()
         if self._thread is not None:
             self._thread.join(_STOP_SECONDS)
             if self._thread.is_alive():
@@ -116,41 +116,39 @@ class Registrar:
             self._thread = None
 
     def _run(self) -> None:
-        failures = 0
+        pause = _PAUSE_SECONDS
         while True:
             is_last = self._ended.is_set()
-            if is_last and failures:
+            if is_last and self._away is not None:
                 return
-            self._woken.clear()
             self.bring()
             if is_last:
                 return
-            failures = failures + 1 if self._away is not None else 0
-            if failures:
-                self._ended.wait(min(_PAUSE_SECONDS * 2 ** (failures - 1), _LONGEST_WAIT_SECONDS))
-                continue
-            self._ended.wait(_PAUSE_SECONDS)
-            self._woken.wait(max(0.0, self._next - time.monotonic()))
+            self._ended.wait(pause)
+            pause = _PAUSE_SECONDS if self._away is None else min(2 * pause, _LONGEST_WAIT_SECONDS)
 
     def bring(self) -> None:
         """Bring the catalogue up to what the replica is now, and note what keeps it from that."""
-        self._away = None
+        away = None
         try:
             self._bring()
         except PassingError as error:
-            self._away = f"{error.line}; tables are registered once that is over, and replication goes on"
+            away = f"{error.line}; tables are registered once that is over, and replication goes on"
         except TailraceError as error:
-            self._away = error.line
+            away = error.line
         except Exception as error:  # the thread must go on, and say what it does not know
             log.exception("the catalog is not brought up to date")
-            self._away = f"the catalog is not brought up to date: {type(error).__name__}: {error}; remedy: see the log"
+            away = f"the catalog is not brought up to date: {type(error).__name__}: {error}; remedy: see the log"
+        self._away = away
         self._tell()
 
     def _bring(self) -> None:
         tables = self._tables()
-        if time.monotonic() >= self._next:
-            with self._lock:
-                self._due.update(tables)
+        is_all = time.monotonic() >= self._next
+        with self._lock:
+            self._due.update(each for each, is_there in tables.items() if is_all or self._there.get(each) != is_there)
+        self._there = tables
+        if is_all:
             self._descriptions = self._describe()
             self._has.clear()
             self._refused.clear()
