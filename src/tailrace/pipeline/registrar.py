@@ -151,7 +151,6 @@ class Registrar:
         if is_all:
             self._descriptions = self._describe()
             self._has.clear()
-            self._refused.clear()
             self._next = time.monotonic() + _ALL_SECONDS
         with self._lock:
             due = sorted(self._due)
