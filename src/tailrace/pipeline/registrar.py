@@ -79,6 +79,7 @@ class Registrar:
         self._lock, self._ended = threading.Lock(), threading.Event()
         self._due: set[str] = set()
         self._there: Mapping[str, bool] = {}
+        self._is_fresh = False
         self._descriptions: Mapping[str, Description] = {}
         self._has: dict[str, str] = {}
         self._refused: dict[str, str] = {}
@@ -147,26 +148,38 @@ class Registrar:
         is_all = time.monotonic() >= self._next
         with self._lock:
             self._due.update(each for each, is_there in tables.items() if is_all or self._there.get(each) != is_there)
-        self._there = tables
+        self._there, self._is_fresh = tables, False
         if is_all:
-            self._descriptions = self._describe()
+            self._ask_source()
             self._has.clear()
             self._next = time.monotonic() + _ALL_SECONDS
         with self._lock:
-            due = sorted(self._due)
-        for table in due:
-            try:
-                self._bring_table(table, is_there=tables.get(table, False))
-                self._refused.pop(table, None)
-            except PassingError:
-                raise
-            except TailraceError as error:
-                if not isinstance(error, TableError):
-                    self._catalog.look()  # raises what concerns all tables
-                place = "" if error.where in (None, table) else f"{error.where}: "
-                self._refuse(table, f"{self._shelf.name(table)} is not in the catalog: {place}{error.line}")
+            due, self._due = sorted(self._due), set()
+        try:
+            while due:
+                self._try_table(due[0], is_there=tables.get(due[0], False))
+                due.pop(0)
+        finally:
             with self._lock:
-                self._due.discard(table)
+                self._due.update(due)
+
+    def _ask_source(self) -> None:
+        """Ask the source about its tables, once for each time that the catalogue is brought up to date."""
+        if not self._is_fresh:
+            self._descriptions, self._is_fresh = self._describe(), True
+
+    def _try_table(self, table: str, *, is_there: bool) -> None:
+        """Bring a table, or note why the catalogue refuses it. Raises what concerns all tables."""
+        try:
+            self._bring_table(table, is_there=is_there)
+            self._refused.pop(table, None)
+        except PassingError:
+            raise
+        except TailraceError as error:
+            if not isinstance(error, TableError):
+                self._catalog.look()
+            place = "" if error.where in (None, table) else f"{error.where}: "
+            self._refuse(table, f"{self._shelf.name(table)} is not in the catalog: {place}{error.line}")
 
     def _refuse(self, table: str, why: str) -> None:
         if self._refused.get(table) != why and len(self._refused) >= _SHOWN:
@@ -182,9 +195,9 @@ class Registrar:
         found = self._entry(table)
         if found is None or self._has.get(table) == found.digest:
             return
-        if table in self._has:
-            # Other columns: their comments, and the key, may be others too.
-            self._descriptions = self._describe()
+        if table in self._has or table not in self._descriptions:
+            # A new table, or other columns: comments and the key may be others too.
+            self._ask_source()
             found = self._entry(table) or found
         put(self._catalog, found)
         self._has[table] = found.digest

@@ -114,6 +114,36 @@ def test_other_columns_are_changed_with_what_the_source_says_then(case: Case) ->
     assert case.asked == 2, "at the start, and for the new columns"
 
 
+def test_a_table_that_comes_later_is_described(case: Case) -> None:
+    case.registrar.bring()
+    case.described = {f"public.{name}": Description("new") for name in ("a", "b")}
+    case.write("public.a", id=[1])
+    case.write("public.b", id=[1])
+    case.registrar.bring()
+    assert [each.comment for each in case.catalog.tables.values() if isinstance(each, Entry)] == ["new", "new"]
+    assert case.asked == 2, "at the start, and once for both"
+    case.write("public.a", id=[2])
+    case.registrar.bring()
+    assert case.asked == 2
+
+
+def test_what_is_written_while_a_table_is_registered_is_looked_at_again(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case.write("public.a", id=[1])
+    create = case.catalog.create
+
+    def slow(entry: Entry) -> None:
+        create(entry)
+        case.write("public.a", id=[1], note=["x"])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(case.catalog, "create", slow)
+        case.registrar.bring()
+    case.registrar.bring()
+    assert case.catalog.calls == ["create public_a", "change public_a"]
+
+
 def test_a_catalog_that_is_away_is_told_and_gets_all_of_it_later(case: Case) -> None:
     case.write("public.a", id=[1])
     case.write("public.b", id=[1])
