@@ -100,7 +100,7 @@ class ProgressPrinter:
             self._waiting = now + WAITING_SECONDS
         sink = () if progress.sink_problem is None else (progress.sink_problem,)
         tables = (*progress.set_aside, *progress.incomplete)
-        self._warn((*warnings(progress.offset), *tables, *sink), now, {*tables})
+        self._warn((*warnings(progress.offset), *tables, *sink, *progress.catalog), now, {*tables})
 
     def _warn(self, found: tuple[str, ...], now: float, tables: set[str]) -> None:
         for warning in self._warned:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tailrace.config import Config
 
 _LIMIT = "connection.validation.timeout.ms"
-# The finding of a sink that cannot be reached.
-SINK = "sink"
+# The findings of a sink that cannot be reached, and of a catalog that lacks tables of a replica.
+SINK, CATALOG = "sink", "catalog"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,12 @@ class Finding:
     ok: bool | None
     what: str
     remedy: str | None = None
+
+
+def catalog_warnings(lines: Iterable[str]) -> tuple[Finding, ...]:
+    """What keeps tables from being registered, by lines as TailraceError has them: rows arrive, whoever finds them."""
+    parts = (line.partition("; remedy: ") for line in lines)
+    return tuple(Finding(CATALOG, None, what, remedy or None) for what, _, remedy in parts)
 
 
 def warnings(config: Config) -> list[Finding]:

@@ -174,6 +174,10 @@ class Admin(Protocol):
     def overview(self) -> list[TableOverview]:
         """The database's own tables, captured or not, by name."""
 
+    def comments(self) -> dict[TableId, str]:
+        """The comments of tables, captured or not, where the database has such."""
+        return {}
+
     def unreadable(self, tables: Sequence[TableId]) -> Finding:
         """Why the rows of these tables cannot be read, and how to permit it; for tables that are not readable."""
 

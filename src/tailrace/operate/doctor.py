@@ -24,7 +24,7 @@ from tailrace.version import __version__
 
 # Of each folder of the checkpoint the newest files, and of logs the end.
 _NEWEST, _LOG_BYTES = 3, 4 << 20
-_WATCHED = ("metadata", "lease.json", "last_run.json", "replica.json")
+_WATCHED = ("metadata", "lease.json", "last_run.json", "replica.json", "catalog.json")
 
 
 def write(definition: Definition, archive: Path) -> list[str]:

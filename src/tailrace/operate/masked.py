@@ -10,7 +10,9 @@ from tailrace.config.option import HIDDEN
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
 
 # Names of properties that may hold a secret although no connector declares them, and user names with passwords in URLs.
-_SECRET = re.compile(r".*(password|secret|token|credential|apikey|api\.key|private|jaas).*", re.IGNORECASE)
+_SECRET = re.compile(
+    r".*(password|secret|token|credential|api\.?key|private|jaas|(account|access|sas)[._-]?key).*", re.IGNORECASE
+)
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
 # A shorter secret would be found in every text.
 _LEAST = 3
@@ -48,8 +50,10 @@ def _secrets(definition: Definition, config: Config) -> Iterator[str]:
     visible = shown(definition, config)
     target = definition.sink.target
     others: Mapping[str, object] = {}
-    if isinstance(target, KafkaTarget | ReplicaTarget):
-        others = target.properties if isinstance(target, KafkaTarget) else target.storage_options
+    if isinstance(target, KafkaTarget):
+        others = target.properties
+    elif isinstance(target, ReplicaTarget):
+        others = {**target.storage_options, **target.catalog}
     pairs = [
         *((value, visible.get(name, HIDDEN) == HIDDEN) for name, value in config.given.items()),
         *((str(value), is_secret_name(name)) for name, value in others.items()),

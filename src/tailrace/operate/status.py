@@ -150,13 +150,15 @@ def look(definition: Definition, *, compares: bool = True) -> Status:
     `compares`: see source_look.
     """
     from tailrace.pipeline.aside import set_aside
+    from tailrace.pipeline.cataloguing import stored_problems
     from tailrace.pipeline.run_state import run_state
     from tailrace.pipeline.sink_health import problem as sink_problem
 
     source = source_look(definition, compares=compares)
     run = run_state(definition.checkpoint)
     status = status_of(definition.name, definition.config(), source, run, time.time(), run.caught_up)
-    status = replace(status, replica=replica_tables(definition))
+    problems = (*status.problems, *stored_problems(definition))
+    status = replace(status, replica=replica_tables(definition), problems=problems)
     if (away := sink_problem(definition)) is not None:
         return replace(status, problems=(*status.problems, away))
     try:

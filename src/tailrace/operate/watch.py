@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 from tailrace.config import Config
+from tailrace.connectors.finding import catalog_warnings
 from tailrace.connectors.offset import STREAM
 from tailrace.errors import TailraceError
 from tailrace.operate.source_watch import Answer, SourceWatch
@@ -184,6 +185,7 @@ class RunWatch:
         if runs and progress is not None:
             sink = sink_finding(progress.sink_problem)
             problems = status.problems if sink is None else (*status.problems, sink)
+            problems = (*problems, *catalog_warnings(progress.catalog))
             status = replace(status, problems=problems, snapshot=progress.snapshot or status.snapshot)
         silent = time.monotonic() - self._said_at - (START_SECONDS if progress is None else 0.0) if runs else 0.0
         live = Live(progress, silent, self._is_paused)

@@ -20,9 +20,9 @@ class Progress:
     runs, None when there is none. `latest` is what the source said of the log's end, see `Capture.latest`. `activity`
     is what the query does, for so many seconds (in how many it restarts). `set_aside` says which tables of a replica
     are set aside, and why; `incomplete` which may differ from the source, and what they take; `sink_problem` why the
-    sink cannot be reached now. `batches` sums up the micro-batches of this run, `restarts` counts how often its query
-    was started again, `rows` the rows that it put and deleted in each table of a replica. `caught_up` is when the log
-    last ended where a micro-batch ends, in seconds since 1970.
+    sink cannot be reached now, `catalog` what keeps tables from being registered. `batches` sums up the micro-batches
+    of this run, `restarts` counts how often its query was started again, `rows` the rows that it put and deleted in
+    each table of a replica. `caught_up` is when the log last ended where a micro-batch ends, in seconds since 1970.
     """
 
     batch: int | None
@@ -37,6 +37,7 @@ class Progress:
     set_aside: tuple[str, ...] = ()
     incomplete: tuple[str, ...] = ()
     sink_problem: str | None = None
+    catalog: tuple[str, ...] = ()
     batches: Batches = field(default_factory=Batches)
     restarts: int = 0
     rows: Mapping[str, int] = field(default_factory=dict)

@@ -9,16 +9,19 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyarrow import fs
 
+from tailrace.config import Config
 from tailrace.errors import OffsetError, SinkError
 from tailrace.pipeline.ahead import refuse_without_id
 from tailrace.pipeline.checkpoint import NoIdError, Position, file_system, position
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
 from tailrace.sinks.kafka import state
 from tailrace.sinks.kafka.client import Settings
+from tailrace.snapshot.progress import Progress
 from tailrace.spark.labels import batch_label
 
 if TYPE_CHECKING:
@@ -104,3 +107,10 @@ def _offset(filesystem: fs.FileSystem, file: str) -> dict[str, Any] | None:
     except (IndexError, ValueError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def config_now(definition: Definition, config: Config) -> Config:
+    """The configuration with the tables that were added or removed while the pipeline ran. Raises OffsetError."""
+    offset = position_of(definition).planned
+    added = Progress.from_json(offset.offset.get("snapshots")).tables if offset is not None else ()
+    return replace(config, tables=added)

@@ -19,6 +19,7 @@ from tailrace.pipeline import pace
 from tailrace.pipeline.activity import RESTARTS, ActivityWatch
 from tailrace.pipeline.ahead import numbers, refuse_ahead, remove_unfinished
 from tailrace.pipeline.batches import BatchTotals
+from tailrace.pipeline.cataloguing import registrar_of
 from tailrace.pipeline.checkpoint import make_folder, position
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.failure import sentences
@@ -78,6 +79,9 @@ class Run:
         self._restarts = Restarts(MOST if retries < 0 else retries)
         self._clock, self._activity, self._batches = ClockWatch(), ActivityWatch(), BatchTotals()
         self._sink = SinkWatch(pipeline.definition if pipeline.target is None else None)
+        self._registrar = target.registrar if isinstance(target, Replica) else None
+        if self._registrar is not None:
+            self._registrar.start()
         self._was_set_back, self._started_again = 0.0, 0
         self._tables = TableLook(pipeline.definition, target) if isinstance(target, Replica) else None
         # When the query is to be started again, in seconds of the steady clock; None while it runs.
@@ -200,7 +204,7 @@ class Run:
             if not has_failed:
                 self._ended(None)
         finally:
-            self._sink.stop()
+            self._end_threads()
             self._lease.release()
             if self._own_session is not None:
                 with _sentences(self._pipeline):
@@ -211,10 +215,15 @@ class Run:
         """Write down how the run ended, unless the checkpoint is another run's by now, and give up its lease."""
         if self._lineage is not None:
             self._lineage.ended(error)
-        self._sink.stop()
+        self._end_threads()
         if self._lease.lost is None:
             ended(self._last_run, error, self._caught_up())
         self._lease.release()
+
+    def _end_threads(self) -> None:
+        self._sink.stop()
+        if self._registrar is not None:
+            self._registrar.stop()
 
     def _is_active(self) -> bool:
         try:
@@ -272,6 +281,7 @@ class Run:
             set_aside=self.set_aside,
             incomplete=self.incomplete,
             sink_problem=self._sink.problem,
+            catalog=() if self._registrar is None else self._registrar.problems,
             batches=self._batches.so_far,
             restarts=self._started_again,
             rows=self._target.rows if isinstance(self._target, Replica) else {},
@@ -325,6 +335,7 @@ class Pipeline:
         if isinstance(target, Replica):
             tell = target.notify or (lambda notice: notify(config, [notice]))
             target.states = states_of(session, definition, config, target.target, tell)
+            target.registrar = registrar_of(session, definition, target.target, target.states)
         lease = Lease(checkpoint_file(session, definition.checkpoint, LEASE))
         lease.acquire()
         last_run = checkpoint_file(session, definition.checkpoint, LAST_RUN)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from tailrace.config import Config
@@ -17,12 +16,11 @@ from tailrace.model.table import TableId
 from tailrace.pipeline import registry_check
 from tailrace.pipeline.checkpoint import file_on_the_way
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
-from tailrace.pipeline.query_id import position_of
+from tailrace.pipeline.query_id import config_now
 from tailrace.sinks.kafka import preflight
 from tailrace.sinks.kafka.client import Settings
 from tailrace.sinks.kafka.creation import PREFIX, Creation
 from tailrace.sinks.replica.layout import Names, table_folder
-from tailrace.snapshot.progress import Progress
 from tailrace.transforms import parse, renamed_by
 
 # A catalog of Iceberg tables that does not answer so soon is away.
@@ -36,7 +34,8 @@ def check(definition: Definition, admin: Admin) -> list[Finding]:
         names = target.names if isinstance(target, ReplicaTarget) else None
         collisions = [] if names is None else _collisions(captured(definition.config(), admin), names)
         away = _away(target) if isinstance(target, ReplicaTarget) else []
-        return [*_without_topics(definition), *folder(definition), *away, *collisions]
+        catalog = _catalog(target) if isinstance(target, ReplicaTarget) else []
+        return [*_without_topics(definition), *folder(definition), *away, *catalog, *collisions]
     properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
     settings = Settings(properties, target.transactional_id_prefix, target.state_topic)
     Creation.of(definition.config())  # raises for what the tasks would fail of
@@ -53,6 +52,15 @@ def _away(target: ReplicaTarget) -> list[Finding]:
     said = StoreProbe(target.root, target.options).look(_ANSWER_SECONDS)
     remedy = "check the catalog, the network, and the properties in `catalog`"
     return [] if said is None else [Finding("sink.replica.catalog", False, said[0], remedy)]
+
+
+def _catalog(target: ReplicaTarget) -> list[Finding]:
+    """Whether the catalog in which Delta tables are registered answers, and what it permits."""
+    if not target.has_catalog:
+        return []
+    from tailrace.pipeline.cataloguing import check  # loads deltalake, too
+
+    return [check(target)]
 
 
 def _without_topics(definition: Definition) -> Iterator[Finding]:
@@ -107,9 +115,7 @@ def _captured(config: Config, admin: Admin) -> list[TableId]:
 
 def captured_now(definition: Definition) -> list[TableId]:
     """The captured tables of a pipeline that runs, those included that were added meanwhile. Raises SourceError."""
-    offset = position_of(definition).planned
-    added = Progress.from_json(offset.offset.get("snapshots")).tables if offset is not None else ()
-    config = replace(definition.config(), tables=added)
+    config = config_now(definition, definition.config())
     return _captured(config, definition.package().admin(config))
 
 

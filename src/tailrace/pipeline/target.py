@@ -17,6 +17,7 @@ from tailrace.events.converter import Converter
 from tailrace.events.forms import are_json
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget
+from tailrace.pipeline.registrar import Registrar
 from tailrace.pipeline.table_states import TableStates
 from tailrace.sinks.console import ConsoleSink
 from tailrace.sinks.counts import Counts
@@ -85,7 +86,8 @@ class Replica:
 
     `watch` is shown, on the driver, the first WATCHED batches of changes of every micro-batch, once they are written.
     The tables of signals, `aside`, are none of the replica's. `repeated` is the micro-batch that this run repeats.
-    `notify` gets a notification of each table that is set aside. `states` are those of the tables.
+    `notify` gets a notification of each table that is set aside. `states` are those of the tables, and `registrar`
+    keeps them in a catalogue.
     """
 
     target: ReplicaTarget
@@ -95,6 +97,7 @@ class Replica:
     notify: Callable[[Notice], object] | None = None
     set_aside: tuple[SetAside, ...] = ()
     states: TableStates = field(default_factory=TableStates)
+    registrar: Registrar | None = None
     written: Counts = field(default_factory=Counts)
     rows: Counter[str] = field(default_factory=Counter)
     shape: str = "arrow"
@@ -123,6 +126,9 @@ class Replica:
         reports = sink.write(frame, batch_id, repeats=batch_id == self.repeated, known=self.states.known)
         self._tell(reports.values())
         self.states.written(batch_id, reports.values())
+        if self.registrar is not None:
+            names = (*reports, *(each.renamed_from for each in reports.values() if each.renamed_from is not None))
+            self.registrar.written(names)
         self.set_aside = found(target.root, target.options, target.names)
         failpoint.reach("after-write")
         changed = {table: report.upserted + report.deleted for table, report in reports.items()}

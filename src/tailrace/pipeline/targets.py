@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tailrace.model.table import NULL, TEXT
+from tailrace.sinks.replica.catalogs.catalog import problem
 from tailrace.sinks.replica.layout import Metadata, Names, ReplicaLayout
 from tailrace.sinks.replica.roots import ICEBERG
 
@@ -142,7 +143,8 @@ _STRICT = ("hive", "glue")
 class ReplicaTarget(Part):
     """Tables, each kept equal to its source table; `on_drop`: or not, once that is dropped.
 
-    Delta tables lie below `path`. Iceberg tables are in a `namespace` of a `catalog`, given by pyiceberg's properties.
+    Delta tables lie below `path`; a `catalog` shows them by name in a `namespace`. Iceberg tables are in a `namespace`
+    of a `catalog`, given by pyiceberg's properties.
 
     `on_error`: a table whose rows cannot be written as they are is set aside, or it stops the pipeline. `out_of_range`
     is what becomes of dates and times that no table holds: of all columns, or by expressions for `schema.table.column`.
@@ -181,8 +183,8 @@ class ReplicaTarget(Part):
         if self.format == "delta":
             if self.path is None:
                 raise ValueError("path is missing: the folder or URL of the Delta tables")
-            if given & {"catalog", "namespace"}:
-                raise ValueError("catalog and namespace are of `format: iceberg`; Delta tables lie below `path`")
+            if given & {"catalog", "namespace"} and (wrong := self._catalog_problem()) is not None:
+                raise ValueError(wrong)
             return self
         if given & {"path", "engine", "storage_options"}:
             raise ValueError(
@@ -198,6 +200,23 @@ class ReplicaTarget(Part):
             raise ValueError(f"a catalog of type {self.catalog['type']} needs `names: catalog`")
         return self
 
+    def _catalog_problem(self) -> str | None:
+        """What is wrong of a catalog of Delta tables."""
+        found = problem(self.catalog, self.namespace)
+        if found is None and self.names == "source":
+            return f"a catalog of type {self.catalog['type']} needs `names: catalog`"
+        return found
+
+    @property
+    def has_catalog(self) -> bool:
+        """Whether its tables are Delta tables that a catalog shows."""
+        return self.format == "delta" and bool(self.catalog)
+
+    @property
+    def catalog_properties(self) -> dict[str, str]:
+        """The properties of the catalog."""
+        return {name: str(value) for name, value in self.catalog.items()}
+
     @property
     def root(self) -> str:
         """Where its tables lie, as tailrace.sinks.replica.lakes takes it."""
@@ -206,12 +225,12 @@ class ReplicaTarget(Part):
     @property
     def is_here(self) -> bool:
         """Whether its tables are listed on this machine."""
-        return "://" not in self.root or self.options.get("uri", "").startswith("sqlite:")
+        return "://" not in self.root or self.catalog_properties.get("uri", "").startswith("sqlite:")
 
     @property
     def options(self) -> dict[str, str]:
         """The options of the storage, or the properties of the catalog."""
-        return {name: str(value) for name, value in self.catalog.items()} or self.storage_options
+        return self.storage_options if self.format == "delta" else self.catalog_properties
 
     @property
     def layout(self) -> ReplicaLayout:

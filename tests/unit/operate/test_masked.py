@@ -25,3 +25,35 @@ def test_a_text_loses_secrets_and_nothing_else() -> None:
     assert without_secrets(text, found.definition, found.config) == (
         'cannot log in as u with "********" and ******** at postgres://********@h:1/d, linger.ms 20'
     )
+
+
+@pytest.mark.parametrize(
+    ("replica", "secrets"),
+    [
+        (
+            {
+                "path": "az://lake/shop",
+                "storage_options": {"azure_storage_account_key": "s3cret-1", "azure_storage_sas_key": "s3cret-2"},
+                "names": "catalog",
+                "namespace": "main.shop",
+                "catalog": {"type": "unity", "uri": "https://host", "token": "s3cret-3"},
+            },
+            3,
+        ),
+        (
+            {
+                "path": "s3://lake/shop",
+                "names": "catalog",
+                "namespace": "shop",
+                "catalog": {"type": "glue", "glue.secret-access-key": "s3cret-1", "glue.session-token": "s3cret-2"},
+            },
+            2,
+        ),
+        ({"format": "iceberg", "namespace": "shop", "catalog": {"type": "rest", "credential": "s3cret-1"}}, 1),
+    ],
+    ids=["unity", "glue", "iceberg"],
+)
+def test_secrets_of_a_replicas_storage_and_catalog_are_taken_out(replica: dict[str, object], secrets: int) -> None:
+    found = figures(sink={"replica": replica})
+    text = ", ".join(f"s3cret-{number}" for number in range(1, secrets + 1))
+    assert without_secrets(text, found.definition, found.config) == ", ".join(["********"] * secrets)

@@ -344,7 +344,11 @@ def test_wrong_types_are_reported_in_one_line(tmp_path: Path, text: str, said: s
         ("{replica: {}}", "sink.replica: path is missing: the folder or URL of the Delta tables"),
         (
             "{replica: {path: x, namespace: y}}",
-            "sink.replica: catalog and namespace are of `format: iceberg`; Delta tables lie below `path`",
+            "sink.replica: catalog.type should be glue, hive, unity; Delta tables are registered in no other catalog",
+        ),
+        (
+            "{replica: {path: x, namespace: y, catalog: {type: glue}}}",
+            "sink.replica: a catalog of type glue needs `names: catalog`",
         ),
         (
             "{replica: {format: iceberg, path: x, namespace: y, catalog: {type: sql}}}",

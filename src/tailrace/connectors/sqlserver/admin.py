@@ -20,9 +20,15 @@ from tailrace.connectors.sqlserver.platform import Kind, Platform, enabling_tabl
 from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.model.table import TableId
+from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
 
 _LAG = """
 SELECT MAX(tran_end_time), DATEDIFF(second, MAX(tran_end_time), GETDATE()) FROM {db}.cdc.lsn_time_mapping
+"""
+_COMMENTS = """
+SELECT s.name, t.name, CONVERT(nvarchar(4000), e.value) FROM {db}.sys.extended_properties e
+JOIN {db}.sys.tables t ON t.object_id = e.major_id JOIN {db}.sys.schemas s ON s.schema_id = t.schema_id
+WHERE e.class = 1 AND e.minor_id = 0 AND e.name = N'MS_Description'
 """
 
 
@@ -120,6 +126,19 @@ class SqlServerAdmin(ChangeTableAdmin):
                 _overview(connection, catalog, table, number, is_captured=table in newest)
                 for table, number in sorted(catalog.tables().items())
             ]
+
+        with self.server() as server:
+            return server.ask(found)
+
+    def comments(self) -> dict[TableId, str]:
+        """See Admin.comments: the extended property MS_Description, as the tools of SQL Server write it."""
+
+        def found(connection: Connection) -> dict[TableId, str]:
+            catalog, said = Catalog(connection, self.config), {}
+            for database in catalog.databases():
+                for schema, table, comment in connection.rows(_COMMENTS.format(db=name(database))):
+                    said[TableId(database, schema, table, DATABASE_SCHEMA_TABLE)] = str(comment)
+            return said
 
         with self.server() as server:
             return server.ask(found)

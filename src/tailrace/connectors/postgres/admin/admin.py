@@ -35,6 +35,10 @@ class PostgresAdmin(Admin):
         """See Admin.overview."""
         return operations.tables(self._config)
 
+    def comments(self) -> dict[TableId, str]:
+        """See Admin.comments."""
+        return operations.comments(self._config)
+
     def unreadable(self, tables: Sequence[TableId]) -> Finding:
         """See Admin.unreadable."""
         statements = grants(self._config, list(tables))

@@ -39,6 +39,11 @@ WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
   AND n.nspname NOT IN ('pg_catalog', 'information_schema', '{OWN_SCHEMA}') AND n.nspname NOT LIKE 'pg\\_%'
 ORDER BY 1, 2
 """
+_COMMENTS = """
+SELECT n.nspname, c.relname, d.description FROM pg_description d
+JOIN pg_class c ON c.oid = d.objoid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE d.classoid = 'pg_class'::regclass AND d.objsubid = 0 AND c.relkind IN ('r', 'p')
+"""
 _SLOT = """
 SELECT slot_name AS name, plugin, active, active_pid AS pid, wal_status, safe_wal_size AS headroom_bytes,
        restart_lsn::text AS restart, confirmed_flush_lsn::text AS confirmed
@@ -98,6 +103,13 @@ def tables(config: Config) -> list[TableOverview]:
         captured = [tuple(row[:2]) for row in rows if captures(TableId(database, *row[:2]))]
         others = left_out(connection, config, captured)
         return [_overview(config, *row) for row in rows if tuple(row[:2]) not in others]
+
+
+def comments(config: Config) -> dict[TableId, str]:
+    """The comments of tables. Raises SourceError."""
+    with server_errors("the comments of tables cannot be read"), connect(config) as connection:
+        rows, database = connection.execute(_COMMENTS).fetchall(), config.text("database.dbname")
+        return {TableId(database, schema, table): comment for schema, table, comment in rows}
 
 
 def _overview(config: Config, schema: str, table: str, *facts: Any) -> TableOverview:
