@@ -46,6 +46,11 @@ class Restarts:
     made: int = 0
     _committed: int = -1
 
+    @staticmethod
+    def of(retries: int) -> Restarts:
+        """Those of `errors.max.retries`, of which a negative number is no limit in the reference engine."""
+        return Restarts(MOST if retries < 0 else retries)
+
     def pause(self, planned: int, committed: int) -> float | None:
         """Seconds until the query is to be started again after an error that may pass, None if it ends the pipeline.
 

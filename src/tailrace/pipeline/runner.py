@@ -31,7 +31,7 @@ from tailrace.pipeline.progress import Progress as Progress
 from tailrace.pipeline.progress import offset_of
 from tailrace.pipeline.query_id import demand_id
 from tailrace.pipeline.replica_states import states_of
-from tailrace.pipeline.restarts import MOST, ClockWatch, Restarts, is_passing
+from tailrace.pipeline.restarts import ClockWatch, Restarts, is_passing
 from tailrace.pipeline.run_state import LAST_RUN, LEASE, caught_up, ended, ended_early
 from tailrace.pipeline.session import local_session, refuse_unsafe, without_pace_warnings
 from tailrace.pipeline.sink_health import SinkWatch
@@ -48,12 +48,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-
 log = logging.getLogger(__name__)
 
 # How often a waiting run checks its query and the clock; Spark rejects a wait of 0 seconds.
 _LOOK_SECONDS, _LEAST_SECONDS = 0.5, 0.001
-# Workers that are started before the first tasks of a new checkpoint, each of 100 MB; the log itself needs one.
 
 
 class Run:
@@ -75,8 +73,7 @@ class Run:
         self._session, self._target, self._pipeline, self._lease = session, target, pipeline, lease
         self._own_session = None if pipeline.session else session
         self._last_run = last_run
-        retries = config.number("errors.max.retries")
-        self._restarts = Restarts(MOST if retries < 0 else retries)
+        self._restarts = Restarts.of(config.number("errors.max.retries"))
         self._clock, self._activity, self._batches = ClockWatch(), ActivityWatch(), BatchTotals()
         self._sink = SinkWatch(pipeline.definition if pipeline.target is None else None)
         self._registrar = target.registrar if isinstance(target, Replica) else None
@@ -86,8 +83,8 @@ class Run:
         self._tables = TableLook(pipeline.definition, target) if isinstance(target, Replica) else None
         # When the query is to be started again, in seconds of the steady clock; None while it runs.
         self._due: float | None = None
-        # The restart's log line, and from when it is logged: a signal to the whole process group ends Spark's workers
-        # shortly before it reaches this process, which then stops and must not log them as failed.
+        # The restart's log line, and from when it is logged: a signal to the process group ends Spark's workers shortly
+        # before it reaches this process, which then stops and must not log them as failed.
         self._notice: tuple[float, str] | None = None
         self._watch(query)
         self._written: Counts = getattr(target, "written", Counts())
@@ -213,9 +210,9 @@ class Run:
 
     def _ended(self, error: TailraceError | None) -> None:
         """Write down how the run ended, unless the checkpoint is another run's by now, and give up its lease."""
+        self._end_threads()
         if self._lineage is not None:
             self._lineage.ended(error)
-        self._end_threads()
         if self._lease.lost is None:
             ended(self._last_run, error, self._caught_up())
         self._lease.release()
@@ -378,7 +375,9 @@ class Pipeline:
 
     def _query(self, session: SparkSession, target: Target) -> StreamingQuery:
         definition = self.definition
-        properties = _without(definition.properties(), definition.package().stop_property)
+        # This module alone knows how a query ends.
+        own, given = definition.package().stop_property, definition.properties()
+        properties = {name: text for name, text in given.items() if name.lower().replace("_", ".") != own}
         trigger = definition.trigger_options()
         frame = (
             session.readStream.format(definition.entry.format)
@@ -393,11 +392,6 @@ class Pipeline:
         counted = observe(frame) if target.shape in ("arrow", "event") else frame
         writer = target.attach(counted).queryName(definition.name).option("checkpointLocation", definition.checkpoint)
         return pace.start(writer, trigger)
-
-
-def _without(properties: dict[str, str], stop_property: str | None) -> dict[str, str]:
-    """The properties without the one that this module carries out, as only it knows how a query ends."""
-    return {name: text for name, text in properties.items() if name.lower().replace("_", ".") != stop_property}
 
 
 def _sentences(pipeline: Pipeline) -> AbstractContextManager[None]:
