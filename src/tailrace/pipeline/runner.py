@@ -388,8 +388,8 @@ class Pipeline:
             .option("shape", target.shape)
             .load()
         )
-        # Rows of other shapes do not say what they are.
-        counted = observe(frame) if target.shape in ("arrow", "event") else frame
+        # Of other shapes each row would be looked at, or does not say what it is.
+        counted = observe(frame) if target.shape == "arrow" else frame
         writer = target.attach(counted).queryName(definition.name).option("checkpointLocation", definition.checkpoint)
         return pace.start(writer, trigger)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,9 +34,11 @@ def operations(batch: ChangeBatch) -> dict[str, int]:
     """How many changes of each operation a batch has; none of a schema change."""
     if batch.schema_change is not None or not len(batch):
         return dict.fromkeys(OPERATIONS, 0)
-    counted = pc.value_counts(batch.rows.column("op"))
-    found = dict(zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True))
-    return {name: found.get(operation, 0) for name, operation in OPERATIONS.items()}
+    # Each operation is one letter: the column's bytes are the letters. Hashing them as texts takes ten times as long.
+    column = batch.rows.column("op")
+    first, end = np.frombuffer(column.buffers()[1], np.int32)[[column.offset, column.offset + len(column)]]
+    letters = np.bincount(np.frombuffer(column.buffers()[2], np.uint8)[first:end], minlength=256)
+    return {name: int(letters[ord(operation)]) for name, operation in OPERATIONS.items()}
 
 
 class Transactions:
@@ -46,7 +49,8 @@ class Transactions:
 
     def count(self, batches: Sequence[ChangeBatch]) -> int:
         """How many begin in a chunk that have changes in it; the last one may go on in the next chunk."""
-        commits = [batch.rows.column(COMMIT) for batch in batches if _is_of_log(batch)]
+        # Changes of a transaction stand together in a batch: few of its rows are left to look at.
+        commits = [pc.run_end_encode(batch.rows.column(COMMIT)).values for batch in batches if _is_of_log(batch)]
         if not commits:
             return 0
         found = pc.unique(pa.chunked_array(commits))

@@ -40,6 +40,10 @@ def test_a_transaction_of_several_tables_and_chunks_is_counted_once(as_position:
 
 def test_operations_are_counted() -> None:
     assert operations(batch([1, 1], "u")) == {**dict.fromkeys(OPERATIONS, 0), "updates": 2}
+    mixed = batch([1] * 6)
+    column = pa.array(["t", "c", "u", "u", "d", "m", "r", "c"]).slice(1, 6)
+    mixed.rows = mixed.rows.set_column(0, "op", column)
+    assert operations(mixed) == {"reads": 1, "creates": 1, "updates": 2, "deletes": 1, "truncates": 0, "messages": 1}
     assert set(operations(batch([1], schema_change=object())).values()) == {0}
     assert set(operations(batch([])).values()) == {0}
 
