@@ -31,16 +31,17 @@ class Rename:
 
 @dataclass(frozen=True)
 class Stop:
-    """A replica that is written up to a rename; `extent` is the rename's among the parts of `table`."""
+    """A replica that is written up to a rename; `extent` is the rename's among the parts of `table`, `at` its time."""
 
     table: str
     extent: Extent
     rename: Rename
+    at: int | None = None
 
     @staticmethod
     def from_json(node: dict[str, Any]) -> Stop:
         """The inverse of `dataclasses.asdict`."""
-        return Stop(node["table"], Extent.from_json(node["extent"]), Rename(**node["rename"]))
+        return Stop(node["table"], Extent.from_json(node["extent"]), Rename(**node["rename"]), node["at"])
 
 
 def renamed(old: Stop, new: Stop) -> list[TableReport]:
