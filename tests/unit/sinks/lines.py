@@ -8,18 +8,20 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from random import Random
 from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 
 from tailrace.model.change import COMMIT, ChangeBatch, SnapshotRead
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
-from tailrace.sinks.replica import contents
+from tailrace.sinks.replica import again
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.layout import ReplicaLayout
 from tailrace.sinks.replica.modes import Kind, Mode
 from tailrace.sinks.replica.parts import parts
 from tailrace.sinks.replica.reports import TableReport
+from tailrace.sinks.replica.table_writer import TableWriter
 from tailrace.sinks.replica.target import read_table
 from tailrace.sinks.replica.upkeep import Upkeep
 from tests.behaviour.engines import catalog
@@ -118,18 +120,21 @@ class Source:
         return next((rows for time, rows in reversed(self.states) if time <= moment), [])
 
 
-def drawn(draw: Random, count: int, keys: int = 8) -> list[Transaction]:
-    """Random transactions of a table that is empty, whose commit times go back now and then."""
+def drawn(draw: Random, count: int, keys: int = 8, *, keeps: bool = True) -> list[Transaction]:
+    """Random transactions of a table that is empty, whose commit times go back now and then.
+
+    Some changes keep the document of their row, which the log does not repeat, unless none `keeps` it.
+    """
     rows: dict[int, bool] = {}
     made, time = [], 1_000_000
     for number in range(count):
         time += draw.choice([0, 1, 5, 50])
-        changes = [_drawn(draw, rows, keys) for _ in range(draw.randint(1, 5))]
+        changes = [_drawn(draw, rows, keys, 0.4 * keeps) for _ in range(draw.randint(1, 5))]
         made.append(Transaction(100 + 10 * number, time - draw.choice([0, 0, 0, 7, 60]), changes))
     return made
 
 
-def _drawn(draw: Random, rows: dict[int, bool], keys: int) -> Change:
+def _drawn(draw: Random, rows: dict[int, bool], keys: int, keeping: float) -> Change:
     free = [key for key in range(1, keys + 1) if key not in rows]
     if free and (not rows or draw.random() < 0.3):
         key = draw.choice(free)
@@ -142,7 +147,7 @@ def _drawn(draw: Random, rows: dict[int, bool], keys: int) -> Change:
     if draw.random() < 0.25:
         del rows[key]
         return Change("d", note(key, None))
-    keeps = draw.random() < 0.4
+    keeps = draw.random() < keeping
     if free and draw.random() < 0.3:
         new = draw.choice(free)
         del rows[key]
@@ -151,7 +156,7 @@ def _drawn(draw: Random, rows: dict[int, bool], keys: int) -> Change:
     return Change("u", None, note(key, draw, keeps=keeps), keeps)
 
 
-def note(key: int, draw: Random | None, *, keeps: bool = False) -> Row:
+def note(key: int, draw: Random | None = None, *, keeps: bool = False) -> Row:
     """A row; without a source of values, or where it keeps its document, there is none."""
     text = None if draw is None else f"n{draw.randint(0, 9)}"
     return {"id": key, "note": text, "document": None if draw is None or keeps else f"d{draw.randint(0, 999)}"}
@@ -168,25 +173,31 @@ class Line:
 
     def batch(self) -> MicroBatch:
         """The micro-batch of now."""
-        return MicroBatch(self.root, "query", self.number, self.options, upkeep=self.upkeep, layout=self.layout)
+        copies = again.folders(self.root, self.options)
+        return MicroBatch(
+            *(self.root, "query", self.number, self.options), upkeep=self.upkeep, layout=self.layout, copies=copies
+        )
 
     def write(self, *batches: ChangeBatch, most_rows: int = 500_000) -> list[TableReport]:
         """Write a micro-batch."""
         self.number += 1
         blobs = [pa.py_buffer(each.to_ipc()) for each in batches]
-        found = [contents.write(self.batch(), NAME, part) for part in parts(blobs, most_rows, layout=self.layout)]
+        writer = TableWriter(self.batch(), NAME)
+        found = [writer.write(part) for part in parts(blobs, most_rows, layout=self.layout)]
         if self.upkeep is not None:
             batch = self.batch()
             assert batch.keep(batch.target(NAME), [report.version for report in found]) is None
         return found
 
-    def commit(self, transactions: Iterable[Transaction], most_rows: int = 500_000) -> list[TableReport]:
+    def commit(
+        self, transactions: Iterable[Transaction], most_rows: int = 500_000, schema: TableSchema = NOTES
+    ) -> list[TableReport]:
         """Write a micro-batch of transactions."""
-        return self.write(*logged(transactions), most_rows=most_rows)
+        return self.write(*logged(transactions, schema), most_rows=most_rows)
 
-    def rows(self) -> list[Row]:
+    def rows(self, table: str = NAME) -> list[Row]:
         """All rows of the table."""
-        return read_table(self.root, NAME, self.options).to_pylist()
+        return read_table(self.root, table, self.options).to_pylist()
 
 
 def logged(transactions: Iterable[Transaction], schema: TableSchema = NOTES) -> list[ChangeBatch]:
@@ -217,8 +228,8 @@ def _logged(transaction: Transaction, schema: TableSchema) -> ChangeBatch:
     return ChangeBatch(schema, pa.RecordBatch.from_pydict(columns))
 
 
-def read(rows: Sequence[Row], position: int, time: int, schema: TableSchema = NOTES, **more: Any) -> ChangeBatch:
-    """Rows of a snapshot that begins at a position; `more` are members of its SnapshotRead."""
+def read(rows: Sequence[Row], place: int, time: int, schema: TableSchema = NOTES, **more: Any) -> ChangeBatch:
+    """Rows of a snapshot that begins at a place in the log; `more` are members of its SnapshotRead."""
     nothing = pa.nulls(len(rows), schema.row_type)
     columns = {
         "op": pa.array(["r"] * len(rows), pa.string()),
@@ -227,5 +238,5 @@ def read(rows: Sequence[Row], position: int, time: int, schema: TableSchema = NO
         "before": nothing,
         "after": pa.array(rows, schema.row_type) if rows else nothing,
     }
-    found = {"snapshot": str(position), "position": position, **more}
-    return ChangeBatch(schema, pa.RecordBatch.from_pydict(columns), SnapshotRead(f"read {position}", **found))
+    found = {"snapshot": str(place), "position": place, **more}
+    return ChangeBatch(schema, pa.RecordBatch.from_pydict(columns), SnapshotRead(uuid4().hex, **found))

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
 import pytest
 
-from tailrace.sinks.replica.modes import HISTORY
-from tests.unit.sinks.lines import Line, Row, Source, Transaction, at, drawn, read
+from tailrace.errors import SinkError, TableError
+from tailrace.model.schema_change import ALTER, SchemaChange
+from tailrace.sinks.replica import contents
+from tailrace.sinks.replica.lakes import lake_at
+from tailrace.sinks.replica.marks import Extent, Place
+from tailrace.sinks.replica.modes import HISTORY, Kind
+from tailrace.sinks.replica.parts import Part, parts
+from tailrace.sinks.replica.renames import Rename, Stop
+from tailrace.sinks.replica.upkeep import Upkeep
+from tests.unit.sinks.lines import NAME, NOTES, Change, Line, Row, Source, Transaction, at, drawn, logged, note, read
 
 LAKES = ("delta", "iceberg")
 
@@ -66,3 +76,95 @@ def test_the_versions_of_random_transactions_are_those_of_a_model(tmp_path: Path
     line.write(read(list(source.rows.values()), transactions[25].commit, time), most_rows=3)
     in_batches(draw, transactions[25:], line, source)
     verify(line, source)
+
+
+@pytest.mark.parametrize("lake", LAKES)
+def test_a_table_that_is_read_again_ends_versions_that_differ_and_no_others(tmp_path: Path, lake: str) -> None:
+    line, rows = Line(tmp_path, lake, HISTORY), [note(1), note(2), note(3)]
+    line.write(read(rows, 10, 1_000))
+    before = line.rows()
+    request = {"snapshot": None, "position": None, "request": "again"}
+    line.write(read([], 20, 2_000, **request, begins=True))
+    line.write(read([note(1), {**note(2), "note": "another"}, note(4)], 20, 2_000, **request))
+    line.commit([Transaction(30, 3_000, [Change("u", None, {**note(4), "note": "newer"})])])
+    end = read([], 20, 2_000, **request, total=3)
+    line.write(end)
+    line.write(end)
+    found = {(row["id"], row["note"], row["valid_to"] is None): row for row in line.rows()}
+    assert {(1, None, True), (2, None, False), (2, "another", True), (3, None, False), (4, "newer", True)} <= {*found}
+    assert [row for row in line.rows() if row["id"] == 1] == [row for row in before if row["id"] == 1]
+    ended = {row["valid_to"] for row in found.values() if row["valid_to"] is not None and row["id"] in (2, 3)}
+    assert ended == {found[2, "another", True]["valid_from"]}, "the rows that were read hold from then on"
+
+
+@pytest.mark.parametrize("lake", LAKES)
+def test_a_rename_ends_the_versions_of_one_name_and_begins_those_of_the_other(tmp_path: Path, lake: str) -> None:
+    line = Line(tmp_path, lake, HISTORY)
+    line.write(read([note(1), note(2)], 10, 1_000))
+    line.commit([Transaction(20, 2_000, [Change("d", note(2))])])
+    rename = Rename(30, NAME, "public.renamed")
+    old, new = (Stop(table, Extent(0, None, Place(30, 1)), rename, 3_000) for table in (NAME, "public.renamed"))
+    for _ in range(2):
+        contents.copy(line.batch(), old, new)
+        contents.clear(line.batch(), NAME, old.extent, new.at)
+    there = [(row["id"], row["valid_from"], row["valid_to"]) for row in line.rows("public.renamed")]
+    assert there == [(1, at(3_000), None)]
+    assert {(row["id"], row["valid_to"]) for row in line.rows()} == {(1, at(3_000)), (2, at(2_000))}
+
+
+@pytest.mark.parametrize("lake", LAKES)
+def test_columns_that_the_source_drops_keep_their_values_in_older_versions(tmp_path: Path, lake: str) -> None:
+    line = Line(tmp_path, lake, HISTORY)
+    line.write(read([{**note(1), "note": "old"}], 10, 1_000))
+    change = SchemaChange(ALTER, None, 20, renamed=(("document", "text"),), dropped=("note",))
+    contents.write(line.batch(), NAME, Part(Extent(0, None, Place(20, 1)), change=change))
+    columns = (NOTES.columns[0], replace(NOTES.columns[2], name="text"))
+    line.write(
+        *logged([Transaction(30, 3_000, [Change("u", None, {"id": 1, "text": "t"})])], replace(NOTES, columns=columns))
+    )
+    found = sorted(((row["valid_to"] is None, row["note"], row["text"]) for row in line.rows()), key=repr)
+    assert found == [(False, "old", None), (True, None, "t")]
+
+
+def test_commits_whose_clock_goes_back_hold_from_the_time_of_those_before_them(tmp_path: Path) -> None:
+    line = Line(tmp_path, "delta", HISTORY)
+    line.commit([Transaction(10, 5_000, [Change("c", None, note(1))])])
+    line.commit([Transaction(20, 4_000, [Change("c", None, note(2))])])
+    line.commit([Transaction(30, 6_000, [Change("c", None, note(3))])])
+    found = {row["id"]: (row["valid_from"], row["_commit_time"]) for row in line.rows()}
+    assert found == {1: (at(5_000),) * 2, 2: (at(5_000), at(4_000)), 3: (at(6_000),) * 2}
+
+
+@pytest.mark.parametrize("lake", LAKES)
+def test_maintenance_loses_no_version(tmp_path: Path, lake: str) -> None:
+    draw, line, source = Random(7), Line(tmp_path, lake, HISTORY, Upkeep(retention_minutes=1)), Source()
+    for transaction in drawn(draw, 45):
+        line.commit([transaction])
+        source.apply(transaction)
+    assert plain(line.rows()) == plain(source.versions)
+    there = lake_at(line.root, line.options).open(NAME)
+    assert there is not None
+    assert len(there.maintenance().live) < 45, "files were joined"
+
+
+def test_a_table_without_a_key_has_no_history(tmp_path: Path) -> None:
+    line, bag = Line(tmp_path, "delta", HISTORY), replace(NOTES, key=(), identity=("id", "note", "document"))
+    with pytest.raises(TableError, match="no key, by which the versions of a row belong together"):
+        line.write(read([note(1)], 10, 1_000, bag))
+
+
+@pytest.mark.parametrize(("first", "second"), [("latest", "history"), ("history", "latest"), ("changes", "history")])
+def test_another_mode_than_that_of_the_tables_is_refused(tmp_path: Path, first: Kind, second: Kind) -> None:
+    Line(tmp_path, "delta", first).write(read([note(1)], 10, 1_000))
+    with pytest.raises(SinkError, match=f"were written with `mode: {first}`, and the pipeline has `mode: {second}`"):
+        Line(tmp_path, "delta", second).write(read([note(1)], 20, 2_000))
+
+
+def test_a_column_of_the_source_with_the_name_of_an_added_one_is_refused(tmp_path: Path) -> None:
+    named = replace(NOTES, columns=(*NOTES.columns, replace(NOTES.columns[1], name="Valid_From")))
+    line = Line(tmp_path, "delta", HISTORY)
+    (part,) = parts([pa.py_buffer(read([], 10, 1_000, named).to_ipc())], layout=line.layout)
+    assert "give it another name: metadata: {valid_from: ...}" in str(part.error)
+    other = Line(tmp_path, "delta", HISTORY, valid_from="since")
+    other.write(read([{**note(1), "Valid_From": "x"}], 10, 1_000, named))
+    assert [(row["since"], row["Valid_From"]) for row in other.rows()] == [(at(1_000), "x")]

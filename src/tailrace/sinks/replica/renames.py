@@ -44,9 +44,11 @@ class Stop:
         return Stop(node["table"], Extent.from_json(node["extent"]), Rename(**node["rename"]), node["at"])
 
 
-def renamed(old: Stop, new: Stop) -> list[TableReport]:
-    """What is to be known of a rename that is done."""
-    return [TableReport(new.table, renamed_from=old.table), TableReport(old.table, is_gone=True)]
+def renamed(old: Stop, new: Stop, *, lacks_rows: bool = False) -> list[TableReport]:
+    """What is to be known of a rename that is done; `lacks_rows`: the rows are under the former name alone."""
+    why = f"it was {old.table} before, where its rows are"
+    lacking = [TableReport(new.table, lacking=why)] if lacks_rows else []
+    return [TableReport(new.table, renamed_from=old.table), *lacking, TableReport(old.table, is_gone=True)]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from pyspark.sql.functions import spark_partition_id
 from tailrace.sinks.replica import again, aside, contents, spark_merge
 from tailrace.sinks.replica.batch import MicroBatch, table_parts
 from tailrace.sinks.replica.layout import ReplicaLayout
+from tailrace.sinks.replica.modes import CHANGES
 from tailrace.sinks.replica.renames import Done, Stop, in_rounds, renamed
 from tailrace.sinks.replica.reports import TableReport, summed
 from tailrace.sinks.replica.states import Seen
@@ -121,7 +122,7 @@ def _merge(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
 
     def move(old: Stop, new: Stop) -> list[TableReport]:
         ordered.sparkSession.range(0, 1, 1, 1).mapInArrow(_moving(batch, old, new), "id bigint").collect()
-        return renamed(old, new)
+        return renamed(old, new, lacks_rows=batch.layout.mode.kind == CHANGES)
 
     try:
         return in_rounds(advance, move)

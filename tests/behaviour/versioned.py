@@ -1,0 +1,105 @@
+"""A PostgreSQL table that keeps its own history by triggers, and random transactions that change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from random import Random
+from typing import Any
+
+import psycopg
+
+Row = tuple[Any, ...]
+# Documents are large enough for the log not to repeat them.
+SCHEMA = """
+CREATE TABLE items (id int PRIMARY KEY, v int, document text);
+ALTER TABLE items ALTER document SET STORAGE EXTERNAL;
+CREATE TABLE kept (
+    n bigserial PRIMARY KEY, x xid8 DEFAULT pg_current_xact_id(), gone int, id int, v int, document text
+);
+CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'TRUNCATE' THEN INSERT INTO kept (gone) VALUES (NULL); RETURN NULL; END IF;
+    IF TG_OP <> 'INSERT' THEN INSERT INTO kept (gone) VALUES (OLD.id); END IF;
+    IF TG_OP <> 'DELETE' THEN INSERT INTO kept (id, v, document) VALUES (NEW.id, NEW.v, md5(NEW.document)); END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER keep AFTER INSERT OR UPDATE OR DELETE ON items FOR EACH ROW EXECUTE FUNCTION keep();
+CREATE TRIGGER empty AFTER TRUNCATE ON items EXECUTE FUNCTION keep();
+INSERT INTO items SELECT n, 0, repeat(md5(n::text), 100) FROM generate_series(1, 5) n;
+"""
+
+
+def transact(connections: Sequence[psycopg.Connection[Any]], draw: Random, count: int) -> None:
+    """Random transactions of sessions that overlap, each with keys of its own, committed one after another."""
+    for _ in range(count):
+        order = draw.sample(range(len(connections)), draw.randint(1, len(connections)))
+        for connection in order:
+            connections[connection].execute("BEGIN")
+        for number in draw.choices(order, k=3 * len(order)):
+            for statement in _statements(draw, number):
+                connections[number].execute(statement.encode())
+        if len(order) == 1 and draw.random() < 0.1:
+            connections[order[0]].execute("TRUNCATE items")
+            if draw.random() < 0.5:
+                connections[order[0]].execute(_insert(draw, _key(draw, order[0])).encode())
+        for connection in draw.sample(order, len(order)):
+            connections[connection].execute("ROLLBACK" if draw.random() < 0.1 else "COMMIT")
+
+
+def _key(draw: Random, session: int) -> int:
+    return 1 + 2 * draw.randrange(6) + session
+
+
+def _insert(draw: Random, key: int) -> str:
+    return f"INSERT INTO items VALUES ({key}, 0, repeat(md5('{draw.random()}'), 100)) ON CONFLICT DO NOTHING"
+
+
+def _statements(draw: Random, session: int) -> Iterator[str]:
+    """Creations, changes of values and of keys, deletions, and deletions that are made good at once."""
+    key, other = _key(draw, session), _key(draw, session)
+    match draw.randrange(6):
+        case 0 | 1:
+            yield _insert(draw, key)
+        case 2:
+            yield f"UPDATE items SET v = v + 1 WHERE id = {key}"
+        case 3:
+            free = f"NOT EXISTS (SELECT FROM items WHERE id = {other})"
+            yield f"UPDATE items SET v = 7, id = {other} WHERE id = {key} AND {free}"
+        case 4:
+            yield f"DELETE FROM items WHERE id = {key}"
+        case 5:
+            yield f"DELETE FROM items WHERE id = {key}"
+            yield _insert(draw, key)
+
+
+class Kept:
+    """The history that the database keeps: its rows after each commit, by time, from some moment on."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        query = """
+            SELECT pg_xact_commit_timestamp(x::xid) AS at, gone, id, v, document FROM kept ORDER BY at, n
+        """
+        self._rows: dict[int, Row] = {}
+        self.states: list[tuple[datetime, list[Row]]] = []
+        for at, gone, id_, v, document in connection.execute(query).fetchall():
+            if gone is not None:
+                self._rows.pop(gone, None)
+            elif id_ is None:
+                self._rows.clear()
+            else:
+                self._rows[id_] = (id_, v, document)
+            if self.states and self.states[-1][0] == at:
+                self.states.pop()
+            self.states.append((at, sorted(self._rows.values())))
+
+    def differences(self, since: datetime, as_of: Callable[[datetime], list[Row]]) -> list[datetime]:
+        """The moments of commits at and before which a view has other rows than the database had."""
+        found = []
+        for (before, old), (at, rows) in zip(self.states, self.states[1:], strict=False):
+            if before < since:
+                continue
+            between = before + (at - before) / 2
+            if as_of(at) != rows or as_of(between) != old:
+                found.append(at)
+        return found

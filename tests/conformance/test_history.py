@@ -1,0 +1,78 @@
+"""A replica keeps every version of a row, or each change, of any database; both lead to the source's rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.conformance.lakes import TestedLake
+from tests.conformance.pipelines import Line, by_key
+from tests.conformance.subject import KEY, NOTE, VALUE, Change, Delete, Insert, Row, Subject, Update
+
+pytestmark = pytest.mark.long
+MOVES = "a_new_key_is_a_delete_and_a_create"
+
+
+def row(key: int, value: int = 0, note: str | None = None) -> Row:
+    return {KEY: key, VALUE: value, NOTE: note}
+
+
+def steps(subject: Subject) -> list[list[Change]]:
+    """Transactions: changes, a deletion that is made good in a later one, several changes of a row, a new key."""
+    made: list[list[Change]] = [
+        [Update("items", 1, {VALUE: 1, NOTE: "a"}), Delete("items", 2)],
+        [Insert("items", row(2, 5)), Update("items", 3, {VALUE: 1}), Update("items", 3, {VALUE: 2})],
+        [Delete("items", 3), Insert("items", row(4))],
+    ]
+    return made if MOVES in subject.cannot else [*made, [Update("items", 1, {KEY: 10})]]
+
+
+def versions(subject: Subject) -> dict[int, list[tuple[str, Row]]]:
+    """The versions of each row, in order. A document is the one of the moment when MongoDB looks it up."""
+    looked_up = subject.connector == "mongodb"
+    made = {
+        1: [("r", row(1)), ("u", row(1, 1, "a"))],
+        2: [("r", row(2)), ("c", row(2, 5))],
+        3: [("r", row(3)), ("u", row(3, 2 if looked_up else 1)), ("u", row(3, 2))],
+        4: [("c", row(4))],
+    }
+    return made if MOVES in subject.cannot else {**made, 10: [("c", row(10, 1, "a"))]}
+
+
+@pytest.mark.parametrize("mode", ["history", "changes"])
+def test_versions_and_changes_lead_to_the_rows_of_the_source(
+    subject: Subject, folder: Path, lake: TestedLake, spark: SparkSession, mode: str
+) -> None:
+    place = folder / f"{mode}-{lake.name}"
+    with subject.source() as source:
+        source.create("items")
+        source.commit(*(Insert("items", row(key)) for key in (1, 2, 3)))
+        line = Line(subject, source, place, {"replica": {**lake.settings(place), "mode": mode}}, ["items"])
+        line.once(spark)
+        for step in steps(subject):
+            source.commit(*step)
+            if subject.connector == "mongodb" or step is steps(subject)[0]:
+                line.once(spark)
+        line.once(spark)
+        line.once(spark)
+        rows = by_key(source.rows("items"))
+        found = line.stored("items").sort_by("_sequence").to_pylist()
+        images = [(each, source.image(each) or {}) for each in found]
+    if mode == "history":
+        told: dict[int, list[tuple[str, Row]]] = {}
+        for each, image in images:
+            told.setdefault(image[KEY], []).append((each["_op"], image))
+        assert told == versions(subject)
+        assert by_key([image for each, image in images if each["valid_to"] is None]) == rows
+        starts = [each["valid_from"] for each, _ in images]
+        assert starts == sorted(starts)
+        assert line.json("reconcile", "--timeout", 1)["tables"][0]["outcome"] in ("equal", "equal in part")
+    else:
+        latest = {image[KEY]: image for each, image in images if each["_op"] != "d"}
+        gone = {image[KEY] for each, image in images if each["_op"] == "d"}
+        last = {image.get(KEY): each["_op"] for each, image in images}
+        assert by_key([image for key, image in latest.items() if last[key] != "d"]) == rows
+        assert {2, 3} <= gone
+    assert len({each["_transaction"] for each, _ in images}) >= len(steps(subject))
