@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timezone
 from random import Random
 from typing import Any
 
+import duckdb
 import psycopg
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.sinks.replica.target import read_table
 
 Row = tuple[Any, ...]
+AS_OF = "SELECT id, v, document FROM history WHERE valid_from <= $1 AND (valid_to > $1 OR valid_to IS NULL) ORDER BY id"
 # Documents are large enough for the log not to repeat them.
 SCHEMA = """
 CREATE TABLE items (id int PRIMARY KEY, v int, document text);
@@ -103,3 +110,23 @@ class Kept:
             if as_of(at) != rows or as_of(between) != old:
                 found.append(at)
         return found
+
+
+class View:
+    """A table of history, asked by SQL. Documents are compared by their hashes."""
+
+    def __init__(self, root: str, options: Mapping[str, str] | None = None) -> None:
+        rows = read_table(root, "public.items", options)
+        hashes = [hashlib.md5(text.encode()).hexdigest() for text in rows.column("document").to_pylist()]
+        self.rows = rows.set_column(rows.column_names.index("document"), "document", pa.array(hashes, pa.string()))
+        self._connection = duckdb.connect(config={"TimeZone": "UTC"})
+        self._connection.register("history", self.rows)
+
+    def as_of(self, at: datetime) -> list[Row]:
+        return self._connection.execute(AS_OF, [at.astimezone(timezone.utc)]).fetchall()
+
+    @property
+    def begun(self) -> datetime:
+        """When the history begins: the rows of the snapshot hold from then on."""
+        read = self.rows.filter(pc.equal(self.rows.column("_op"), "r"))
+        return min(read.column("valid_from").to_pylist())

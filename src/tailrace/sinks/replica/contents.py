@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from tailrace.errors import SinkError
+from tailrace.errors import ShapeError, SinkError, TableError
 from tailrace.model.schema_change import DROP
 from tailrace.sinks.replica import descriptions, modes
 from tailrace.sinks.replica.batch import MicroBatch
@@ -171,8 +171,20 @@ def bring(
     if not part.left(progress):
         return TableReport(place.table)
     begins = progress.begins(part.extent) if replaces is None else replaces
-    report = contents.bring(work, part, replaces=begins, beside=beside, is_copy=is_copy)
+    try:
+        report = contents.bring(work, part, replaces=begins, beside=beside, is_copy=is_copy)
+    except ShapeError as error:
+        raise error if place.mode.is_latest else _unlike(place, error) from error
     return replace(report, snapshot=None if part.extent.read is None else part.extent.read.snapshot)
+
+
+def _unlike(place: Target, error: ShapeError) -> TableError:
+    """The error of a type that the older rows of a table cannot have, which are to stay."""
+    return TableError(
+        error.what,
+        where=error.where,
+        remedy=f"move {place.uri} away, which has the rows until now, then run `tailrace retry`: it begins a new table",
+    )
 
 
 def swap(

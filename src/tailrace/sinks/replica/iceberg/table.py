@@ -245,11 +245,13 @@ class Iceberg:
         """The rows at some places, in that order, in the columns of a schema."""
         data = {file.file_path: file for file in self._files()[0]} if len(places.numbers) else {}
         parts: list[pa.Table] = [arrow(schema).empty_table()]
-        order = np.argsort(places.numbers, kind="stable")
-        for number in np.unique(places.numbers):
-            positions = places.positions[places.numbers == number]
-            found = [some for _, some in rows_of(self.table, data[places.files[number]], schema, {})]
-            parts.append(pa.concat_tables(found).take(pa.array(positions)))
+        order = np.lexsort((places.positions, places.numbers))
+        numbers, positions = places.numbers[order], places.positions[order]
+        for number in np.unique(numbers):
+            wanted = positions[numbers == number]
+            for at, rows in rows_of(self.table, data[places.files[number]], schema, {}):
+                low, high = np.searchsorted(wanted, (at[0], at[-1] + 1))
+                parts.append(rows.take(pa.array(wanted[low:high] - at[0])))
         return pa.concat_tables(parts).take(pa.array(np.argsort(order)))
 
     def _alike(self, gone: pa.Table, names: Sequence[str]) -> Places:
