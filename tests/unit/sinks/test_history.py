@@ -182,3 +182,19 @@ def test_a_column_of_the_source_with_the_name_of_an_added_one_is_refused(tmp_pat
     other = Line(tmp_path, "delta", HISTORY, valid_from="since")
     other.write(read([{**note(1), "Valid_From": "x"}], 10, 1_000, named))
     assert [(row["since"], row["Valid_From"]) for row in other.rows()] == [(at(1_000), "x")]
+
+
+@pytest.mark.parametrize("mode", ["history", "changes"])
+def test_rows_swap_keys_that_are_unique_at_the_commit_alone(tmp_path: Path, mode: Kind) -> None:
+    late = replace(NOTES, identity=("id", "note", "document"), unique_at_commit=True)
+    line = Line(tmp_path, "delta", mode)
+    one, two = ({"id": key, "note": f"n{key}", "document": None} for key in (1, 2))
+    line.write(read([one, two], 10, 1_000, late))
+    swap = [Change("u", one, {**one, "id": 2}), Change("u", two, {**two, "id": 1})]
+    line.commit([Transaction(20, 2_000, swap)], schema=late)
+    rows = sorted(line.rows(), key=lambda row: row["_sequence"])
+    if mode == "history":
+        assert {(row["id"], row["note"]) for row in rows if row["valid_to"] is None} == {(1, "n2"), (2, "n1")}
+    else:
+        last = {row["id"]: (row["_op"], row["note"]) for row in rows}
+        assert last == {1: ("u", "n2"), 2: ("u", "n1")}
