@@ -101,11 +101,13 @@ def test_a_table_that_is_read_again_begins_anew(tmp_path: Path, lake: str) -> No
     line = Line(tmp_path, lake, CHANGES)
     line.write(read([note(1), note(2), note(3)], 10, 1_000))
     request = {"snapshot": None, "position": None, "request": "again"}
-    line.write(read([], 20, 2_000, **request, begins=True))
+    (begun,) = line.write(read([], 20, 2_000, **request, begins=True))
+    assert (begun.begun, begun.lacking) == ("again", "its rows are being read again")
     rows = read([note(1), note(4)], 20, 2_000, **request)
     line.write(rows)
     line.write(rows)
     line.commit([Transaction(30, 3_000, [Change("u", None, {**note(4), "note": "newer"})])])
-    line.write(read([], 20, 2_000, **request, total=2))
+    (ended,) = line.write(read([], 20, 2_000, **request, total=2))
+    assert (ended.ended, ended.lacking) == ("again", None)
     assert latest(line) == [note(1), {**note(4), "note": "newer"}]
     assert [row["_op"] for row in sorted(line.rows(), key=lambda row: row["_sequence"])] == [*"rrrtrru"]

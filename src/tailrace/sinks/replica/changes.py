@@ -22,6 +22,7 @@ from tailrace.sinks.replica.codes import row_codes
 from tailrace.sinks.replica.evolve import aligned, fitted, takes_over
 from tailrace.sinks.replica.marks import Extent, Place, Record, Tally
 from tailrace.sinks.replica.modes import STAMP, Mode
+from tailrace.sinks.replica.old_values import with_old_values
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.stamps import Placed, Stamps, now, read_sequences, stamped, start
@@ -32,6 +33,7 @@ Flags = npt.NDArray[np.bool_]
 
 # Of the second row of a change that is two: behind the first one, and before whatever follows.
 _SECOND = ".0"
+_AGAIN = "its rows are being read again"
 
 
 class Changes:
@@ -43,14 +45,16 @@ class Changes:
         base = start(work.progress, part.extent, begins=replaces)
         is_emptied = replaces and work.target is not None and work.target.count() > 0
         stamps = stamped(placed, replace(tally, reads=tally.reads + is_emptied), base)
-        table, found = _rows(placed, stamps, mode)
+        table, found, unknown = _rows(placed, stamps, mode)
         if is_emptied:
             at = int(stamps.at[0]) if len(stamps.at) else now(tally)
             found = pa.concat_tables([_emptied(mode, base, tally, at), found], promote_options="default")
         target, lacking = _appended(
             work, table, found, work.progress.mark(part.extent, stamps.tally), replaces=replaces
         )
-        return identified(TableReport(work.place.table, found.num_rows, lacking=lacking), target)
+        # Without a copy the rows are those of the source only when all are read, which a request tells.
+        again = _AGAIN if is_emptied and part.request is not None else None
+        return identified(TableReport(work.place.table, found.num_rows, lacking=lacking or unknown or again), target)
 
     def clear(self, work: Work, extent: Extent | None, at: int | None) -> None:
         """See Contents."""
@@ -70,8 +74,12 @@ class Changes:
         return work.target
 
     def swap(self, work: Work, copy: Table | None, held: Record) -> None:
-        """See Contents. The rows of a table that is read again are added as they come, without a copy."""
-        raise AssertionError(f"{work.place.table} has a copy")
+        """See Contents. The rows of a table that is read again are added as they come: without a copy none was read."""
+        assert copy is None
+        tally, mode = work.tally, work.place.mode
+        row = _emptied(mode, work.progress.place, tally, work.time(None))
+        mark = work.progress.swapped(held, replace(tally, reads=tally.reads + 1))
+        work.there.append(aligned(row, work.there.schema), mark)
 
 
 def _appended(
@@ -103,11 +111,17 @@ def _emptied(mode: Mode, base: Place | None, tally: Tally, at: int) -> pa.Table:
     return pa.table({name: held[what] for what, name in mode.columns.items()})
 
 
-def _rows(placed: Sequence[Placed], stamps: Stamps, mode: Mode) -> tuple[TableSchema, pa.Table]:
-    """The rows of changes of one TableSchema, in order. Raises TableError for one without its old row."""
+def _rows(placed: Sequence[Placed], stamps: Stamps, mode: Mode) -> tuple[TableSchema, pa.Table, str | None]:
+    """The rows of changes of one TableSchema, in order, and why rows may not be those that they take away.
+
+    Raises TableError for a change without its old row.
+    """
     batches = [batch.rows for batch, _ in placed]
     table = with_whole(placed[0][0].table, [batch.column(name) for batch in batches for name in ("before", "after")])
-    changes = fold.Changes.of(table, fold.merge_key(table), batches)
+    changes, lacking = fold.Changes.of(table, fold.merge_key(table), batches), None
+    if not changes.key:
+        before, lacking = with_old_values(table, changes.op, changes.before, changes.after)
+        changes = replace(changes, before=before)
     splits = _splits(changes)
     row = np.repeat(np.arange(len(changes)), 1 + splits)
     is_second = np.concatenate([[False], row[1:] == row[:-1]])[: len(row)]
@@ -122,7 +136,7 @@ def _rows(placed: Sequence[Placed], stamps: Stamps, mode: Mode) -> tuple[TableSc
     held["sequence"] = pc.if_else(pa.array(is_second), second, held["sequence"])
     held["unchanged"] = _unchanged(changes, row, takes)
     fields = mode.schema(pa.schema(list(images.type)))
-    return table, pa.table([*columns.values(), *(held[what] for what in mode.columns)], schema=fields)
+    return table, pa.table([*columns.values(), *(held[what] for what in mode.columns)], schema=fields), lacking
 
 
 def _splits(changes: fold.Changes) -> Flags:
