@@ -149,6 +149,19 @@ def test_commits_whose_clock_goes_back_hold_from_the_time_of_those_before_them(t
     assert found == {1: (at(5_000),) * 2, 2: (at(5_000), at(4_000)), 3: (at(6_000),) * 2}
 
 
+def test_rows_that_are_read_amid_the_log_do_not_make_later_changes_late(tmp_path: Path) -> None:
+    line = Line(tmp_path, "delta", HISTORY)
+    line.write(read([note(1)], 10, 1_000))
+    line.commit([Transaction(20, 2_000, [Change("u", None, {**note(1), "note": "a"})])])
+    line.write(read([{**note(1), "note": "b"}], 20, 9_000, snapshot=None, position=None))
+    line.commit([Transaction(30, 3_000, [Change("u", None, {**note(1), "note": "c"})])])
+    found = sorted(line.rows(), key=lambda row: row["_sequence"])
+    assert [(row["note"], row["valid_from"]) for row in found] == [
+        *((None, at(1_000)), ("a", at(2_000)), ("b", at(2_000)), ("c", at(3_000))),
+    ]
+    assert found[2]["_commit_time"] == at(9_000), "when it was read"
+
+
 @pytest.mark.parametrize("lake", ["delta", pytest.param("iceberg", marks=pytest.mark.long)])
 def test_maintenance_loses_no_version(tmp_path: Path, lake: str) -> None:
     draw, line, source = Random(7), Line(tmp_path, lake, HISTORY, Upkeep(retention_minutes=1)), Source()

@@ -49,8 +49,8 @@ class Contents(Protocol):
         extent: Extent | None,
         at: int | None,
     ) -> None:
-        """Note that the source has no rows any more, by a change at some time; None for an extent or time: outside the
-        log, now.
+        """Note that the source has no rows any more, by a change at some time; None for an extent or time that the log
+        does not have.
         """
 
     def move(

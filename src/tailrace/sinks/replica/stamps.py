@@ -1,9 +1,11 @@
 """Says of each change when it was made and where it stands among all changes of its table.
 
 The time of a change is that of its commit, or of an earlier one in the log whose clock said a later time: so times
-ascend as the log does, and the changes up to any time are those of a range of the log. The place is a text that sorts
-as the log does: the position of the commit and the number of the table's change in it; of a row that was read, how
-far the table's log was written then, and the number of the row among all that were read.
+ascend as the log does, and the changes up to any time are those of a range of the log. A row that is read amid the log
+has the time of the change before it: the log may be behind the clock, and what follows there is older.
+
+The place is a text that sorts as the log does: the position of the commit and the number of the table's change in it;
+of a row that was read, how far the table's log was written then, and the number of the row among all that were read.
 """
 
 from __future__ import annotations
@@ -56,8 +58,11 @@ def stamped(placed: Sequence[Placed], tally: Tally, begun: Place | None) -> Stam
     """The stamps of batches in order, the first one of which follows what `tally` says; see `start` for `begun`."""
     batches = [batch for batch, _ in placed]
     own = np.concatenate([np.zeros(0, np.int64), *(_times(batch, tally) for batch in batches)])
-    floor = np.iinfo(np.int64).min if tally.clock is None else tally.clock
-    at = np.maximum(np.maximum.accumulate(own), floor) if len(own) else own
+    told, floor = own, np.iinfo(np.int64).min
+    if tally.clock is not None:
+        lies_amid = np.repeat([_lies_amid_the_log(batch) for batch in batches], [len(batch) for batch in batches])
+        told, floor = np.where(lies_amid, floor, own), tally.clock
+    at = np.maximum(np.maximum.accumulate(told), floor) if len(own) else own
     sequences, reads = [pa.array([], pa.string())], tally.reads
     for batch, place in placed:
         if batch.read is None:
@@ -75,10 +80,10 @@ def stamped(placed: Sequence[Placed], tally: Tally, begun: Place | None) -> Stam
     return Stamps(at, columns, replace(tally, clock=int(at[-1]) if len(at) else tally.clock, reads=reads))
 
 
-def now(tally: Tally | None) -> int:
-    """The time of what happens outside the log: now, unless a change had a later one. Microseconds since 1970."""
-    clock = None if tally is None else tally.clock
-    return max(time.time_ns() // 1000, *([] if clock is None else [clock]))
+def now(tally: Tally) -> int:
+    """Now, unless a change had a later time. Microseconds since 1970."""
+    present = time.time_ns() // 1000
+    return present if tally.clock is None else max(present, tally.clock)
 
 
 def read_sequences(base: Place | None, first: int, count: int) -> pa.Array:
@@ -100,6 +105,11 @@ def _logged(commits: pa.Array, place: Place | None) -> pa.Array:
 def _text(before: Sequence[pa.Array | str], numbers: npt.NDArray[np.int64]) -> pa.Array:
     digits = pc.utf8_lpad(pa.array(numbers).cast(pa.string()), _DIGITS, "0")
     return pc.binary_join_element_wise(*before, digits, "")
+
+
+def _lies_amid_the_log(batch: ChangeBatch) -> bool:
+    """Whether rows were read while the log went on, and not as of a position where it goes on."""
+    return batch.read is not None and batch.read.snapshot is None
 
 
 def _times(batch: ChangeBatch, tally: Tally) -> Times:

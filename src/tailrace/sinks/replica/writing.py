@@ -36,8 +36,14 @@ class Work:
         return self.progress.tally or Tally(self.place.mode.kind)
 
     def time(self, at: int | None) -> int:
-        """The time of a change that has no row: not before those of changes before it; None for what happens now."""
-        return now(self.tally) if at is None else max(at, self.tally.clock or at)
+        """The time of a change that has no row: not before those of changes before it; None for what the log lacks.
+
+        That has the time of the last change: the log may be behind the clock, and what follows there is older.
+        """
+        clock = self.tally.clock
+        if at is None:
+            return now(self.tally) if clock is None else clock
+        return at if clock is None else max(at, clock)
 
     @property
     def there(self) -> Table:
