@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.errors import TableError
 from tailrace.model.change import TRUNCATE
@@ -110,7 +111,7 @@ def _with_kept(
     for name, mask in changes.unchanged.items():
         holder, kept, root = resolve(steps, puts, mask)
         values = child(changes.after, name).take(pa.array(steps.row[holder]))
-        values = pa.compute.if_else(pa.array(kept), pa.scalar(None, values.type), values)
+        values = pc.if_else(pa.array(kept), pa.scalar(None, values.type), values)
         rows = rows.set_column(rows.schema.get_field_index(name), name, values)
         rows = rows.append_column(KEEP + name, pa.array(kept))
         origin = np.where(kept, root, origin)
