@@ -16,6 +16,7 @@ from tailrace.model.schema import ConnectSchema
 from tailrace.model.schema_change import ALTER, SchemaChange
 from tailrace.model.table import Column
 from tailrace.sinks.replica import contents
+from tailrace.sinks.replica.compare import Replica
 from tailrace.sinks.replica.lakes import lake_at
 from tailrace.sinks.replica.marks import Extent, Place
 from tailrace.sinks.replica.modes import HISTORY, Kind
@@ -211,3 +212,12 @@ def test_rows_swap_keys_that_are_unique_at_the_commit_alone(tmp_path: Path, mode
     else:
         last = {row["id"]: (row["_op"], row["note"]) for row in rows}
         assert last == {1: ("u", "n2"), 2: ("u", "n1")}
+
+
+def test_a_comparison_sees_current_versions_alone(tmp_path: Path) -> None:
+    line = Line(tmp_path, "delta", HISTORY)
+    line.write(read([note(1), note(2)], 10, 1_000))
+    line.commit([Transaction(20, 2_000, [Change("u", None, {**note(1), "note": "a"}), Change("d", note(2))])])
+    replica, _ = Replica.of(line.batch().target(NAME), NOTES)
+    (digests,) = replica.rows()
+    assert digests.rows.to_pylist() == [{**note(1), "note": "a"}]

@@ -170,7 +170,8 @@ class Replica:
             for batch in self._target.scan():
                 if batch.num_rows:
                     rows = pa.Table.from_batches([batch])
-                    rows = rows if self._end is None else rows.filter(rows.column(self._end).is_null())
+                    if self._end is not None:  # views of strings cannot be filtered
+                        rows = rows.cast(self._target.schema).filter(rows.column(self._end).is_null())
                     yield rows.rename_columns([self._names.get(name, name) for name in rows.column_names])
 
 
