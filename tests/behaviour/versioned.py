@@ -119,11 +119,14 @@ class View:
         rows = read_table(root, "public.items", options)
         hashes = [hashlib.md5(text.encode()).hexdigest() for text in rows.column("document").to_pylist()]
         self.rows = rows.set_column(rows.column_names.index("document"), "document", pa.array(hashes, pa.string()))
-        self._connection = duckdb.connect(config={"TimeZone": "UTC"})
-        self._connection.register("history", self.rows)
+        self._connection = duckdb.connect()
+        # DuckDB compares moments with a zone by an extension that it would download.
+        plain = [name for name in self.rows.column_names if name not in ("valid_from", "valid_to", "_commit_time")]
+        times = {name: self.rows.column(name).cast(pa.timestamp("us")) for name in ("valid_from", "valid_to")}
+        self._connection.register("history", pa.table({**{name: self.rows.column(name) for name in plain}, **times}))
 
     def as_of(self, at: datetime) -> list[Row]:
-        return self._connection.execute(AS_OF, [at.astimezone(timezone.utc)]).fetchall()
+        return self._connection.execute(AS_OF, [at.astimezone(timezone.utc).replace(tzinfo=None)]).fetchall()
 
     @property
     def begun(self) -> datetime:
