@@ -118,8 +118,10 @@ def _rows(placed: Sequence[Placed], stamps: Stamps, mode: Mode) -> tuple[TableSc
     """
     batches = [batch.rows for batch, _ in placed]
     table = with_whole(placed[0][0].table, [batch.column(name) for batch in batches for name in ("before", "after")])
-    changes, lacking = fold.Changes.of(table, fold.merge_key(table), batches), None
-    if not changes.key:
+    changes = fold.Changes.of(table, fold.merge_key(table), batches)
+    if changes.key:
+        lacking = fold.nameless(changes)
+    else:
         before, lacking = with_old_values(table, changes.op, changes.before, changes.after)
         changes = replace(changes, before=before)
     splits = _splits(changes)
@@ -142,16 +144,13 @@ def _rows(placed: Sequence[Placed], stamps: Stamps, mode: Mode) -> tuple[TableSc
 def _splits(changes: fold.Changes) -> Flags:
     """Which changes are two rows: those that take a row away which is not the one that they put."""
     updates = changes.is_op(UPDATE)
-    has_before = np.asarray(changes.before.is_valid(), bool)
-    for name in changes.key:
-        has_before &= np.asarray(fold.child(changes.before, name).is_valid(), bool)
     needed = changes.is_op(DELETE) if changes.key else changes.is_op(DELETE) | updates
-    if (needed & ~has_before).any():
+    if (needed & ~changes.has_old).any():
         raise fold.no_old_row(changes.table)
     if not changes.key:
         return updates
     before, after, _ = np.split(row_codes(changes.keys, 3 * len(changes)), 3)
-    splits: Flags = updates & has_before & (before != after)
+    splits: Flags = updates & changes.has_old_key & (before != after)
     return splits
 
 

@@ -89,7 +89,7 @@ def _written(work: Work, found: Versions, mark: Mark, *, replaces: bool) -> tupl
     names = [*net.table.row_type.names, *mode.columns.values()]
     if target is None:
         made = created(work.batch, work.place, net.rows.select(names), mark)
-        return made, missing_values(sum_of(net.rows, net.kept))
+        return made, net.lacking or missing_values(sum_of(net.rows, net.kept))
     if net.cleared:
         descriptions.emptied(target, repeated(target, work.batch, work.place.table))
     if replaces:
@@ -111,7 +111,7 @@ def _written(work: Work, found: Versions, mark: Mark, *, replaces: bool) -> tupl
         target.overwrite(_stream(schema, ended, [begun]), mark, reshapes=False)
     elif ends.num_rows or begun.num_rows:
         target.succeed(net.key, str(mode.end), ends, begun, mark)
-    return target, lacking or missing_values(lost)
+    return target, lacking or net.lacking or missing_values(lost)
 
 
 def _replaced(

@@ -15,7 +15,7 @@ from tailrace.model.change import TRUNCATE
 from tailrace.model.native import with_whole
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica.codes import row_codes
-from tailrace.sinks.replica.fold import COUNT, FROM, KEEP, Changes, Net, child, merge_key, steps_of
+from tailrace.sinks.replica.fold import COUNT, FROM, KEEP, Changes, Net, child, merge_key, nameless, steps_of
 from tailrace.sinks.replica.lineage import Steps, resolve
 from tailrace.sinks.replica.modes import STAMP, Mode
 from tailrace.sinks.replica.stamps import Placed, Stamps
@@ -79,7 +79,9 @@ def versions(placed: Sequence[Placed], stamps: Stamps, mode: Mode, replaces: int
     ends = _keys_at(key, keys, codes, steps.key[first])
     ends = ends.append_column(str(mode.end), _stamps(times[first]))
     cleared = int(borders[0]) if len(borders) else None
-    return Versions(Net(table, key, found, bool(empties.any())), ends, cleared, int((~steps.is_put).sum()))
+    return Versions(
+        Net(table, key, found, bool(empties.any()), nameless(changes)), ends, cleared, int((~steps.is_put).sum())
+    )
 
 
 def _followers(steps: Steps) -> Numbers:
