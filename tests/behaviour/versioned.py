@@ -101,7 +101,7 @@ class Kept:
             self.states.append((at, sorted(self._rows.values())))
 
     def differences(self, since: datetime, as_of: Callable[[datetime], list[Row]], most: int = 500) -> list[datetime]:
-        """The moments of commits at and before which a view has other rows than the database had; of so many commits."""
+        """The moments of so many commits, and before these, at which a view has other rows than the database."""
         found, step = [], 1 + len(self.states) // most
         for (before, old), (at, rows) in list(zip(self.states, self.states[1:], strict=False))[::-step]:
             if before < since:
