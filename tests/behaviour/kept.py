@@ -17,6 +17,7 @@ from tailrace.pipeline.table_states import Reaction, TableStates
 from tailrace.pipeline.targets import ReplicaTarget
 from tailrace.sinks.replica import again, aside
 from tailrace.sinks.replica.batch import MicroBatch
+from tailrace.sinks.replica.modes import CHANGES
 from tailrace.sinks.replica.renames import Stop, in_rounds, renamed
 from tailrace.sinks.replica.reports import TableReport, summed
 from tailrace.sinks.replica.sink import _merging, _moving
@@ -30,13 +31,13 @@ _BLOBS = pa.schema([("table", pa.string()), ("bytes", pa.binary())])
 
 
 class Kept:
-    """A pipeline and its replica below `root`. Tables that are incomplete are told, and not read again."""
+    """A pipeline and its replica below `root`, or another `lake`. Incomplete tables are told, and not read again."""
 
-    def __init__(self, database: Database, root: Path, **properties: str) -> None:
-        self.database, self._lake = database, ReplicaTarget(path=str(root))
+    def __init__(self, database: Database, root: Path, lake: ReplicaTarget | None = None, **properties: str) -> None:
+        self.database, self._lake = database, lake or ReplicaTarget(path=str(root))
         given = {name.replace("__", "."): value for name, value in properties.items()}
         quick = {"table.watch.interval.ms": "1", "skipped.operations": "none", "rows.for.replica": "true"}
-        self._given = {"include.unknown.datatypes": "true", **quick, **given}
+        self._given = {"include.unknown.datatypes": "true", **self._lake.properties, **quick, **given}
         self.capture = Capture(database, self._given)
         self.states = TableStates(reaction=Reaction("tell"), offset=lambda _: self.capture.offset)
         self._number = 0
@@ -80,12 +81,13 @@ class Kept:
         self._number += 1
 
     def _written(self, rows: list[dict[str, Any]]) -> list[TableReport]:
-        path, known = self._lake.path, self.states.known
+        root, options, known = self._lake.root, self._lake.options, self.states.known
         batch = MicroBatch(
-            *(path, "kept", self._number, {}, self._lake.on_drop == "keep", False, None),
-            aside.folders(path, {}),
+            *(root, "kept", self._number, options, self._lake.on_drop == "keep", False, None),
+            aside.folders(root, options),
             self._lake.on_error == "aside",
-            copies=again.folders(path, {}),
+            self._lake.layout,
+            copies=again.folders(root, options),
             known=known.seen,
             gone=known.gone,
         )
@@ -98,13 +100,13 @@ class Kept:
 
         def move(old: Stop, new: Stop) -> list[TableReport]:
             list(_moving(batch, old, new)(iter([pa.RecordBatch.from_pylist([{"id": 0}])])))
-            return renamed(old, new)
+            return renamed(old, new, lacks_rows=self._lake.mode == CHANGES)
 
         return in_rounds(advance, move)
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """The rows of a table's replica, in an order of their own."""
-        return sorted(read_table(self._lake.path, _full(table)).to_pylist(), key=repr)
+        return sorted(read_table(self._lake.root, _full(table), self._lake.options).to_pylist(), key=repr)
 
     def source(self, table: str, *, only: bool = False) -> list[dict[str, Any]]:
         """The rows of a table."""

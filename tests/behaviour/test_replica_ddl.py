@@ -13,7 +13,7 @@ from tailrace.model.change import ChangeBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.schema_change import ALTER, DROP, SchemaChange
 from tailrace.model.table import Column, TableId, TableSchema
-from tailrace.sinks.replica import writing
+from tailrace.sinks.replica import contents
 from tailrace.sinks.replica.aside import found
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.marks import Extent, Place
@@ -155,7 +155,7 @@ def test_a_rename_broken_off_between_its_commits_is_completed(replica: Replica) 
     batch, place = MicroBatch(replica.root, replica.sink.query_id, 1, replica.options), Place(2000, 1)
     rename = Rename(1, "public.orders", "public.bills")
     old, new = (Stop(name, Extent(0, upto=place), rename) for name in ("public.orders", "public.bills"))
-    writing.copy(batch, old, new)
+    contents.copy(batch, old, new)
     replica.write(1, before, renamed, created(order(3), table=bills))
     assert [row["id"] for row in replica.rows(bills)] == [1, 2, 3]
     assert replica.rows() == []

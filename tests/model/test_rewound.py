@@ -27,7 +27,7 @@ from tailrace.connectors.base import Offset
 from tailrace.connectors.offset import BEGIN
 from tailrace.errors import SinkError
 from tailrace.model.change import ChangeBatch, from_ipc
-from tailrace.sinks.replica import writing
+from tailrace.sinks.replica import contents
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.parts import parts
 from tailrace.sinks.replica.target import read_table
@@ -219,7 +219,7 @@ class Rewound(Sessions):
                 if kills == 0:
                     raise Killed
                 kills = None if kills is None else kills - 1
-                writing.write(batch, table, part)
+                contents.write(batch, table, part)
 
 
 def _cut(blob: pa.Buffer, rows: int) -> list[pa.Buffer]:

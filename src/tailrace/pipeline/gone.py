@@ -24,6 +24,9 @@ def gone_tables(definition: Definition, captured: Iterable[TableId]) -> list[Tab
 
 
 def rows_of(target: ReplicaTarget, table: TableId) -> int:
-    """How many rows a replica has; none without a table. Raises SinkError."""
+    """How many current rows a replica has; none without a table. Raises SinkError."""
+    mode = target.layout.mode
     found = Target(target.root, table.unique, target.options, target.names).open()
-    return 0 if found is None else found.count()
+    if found is None or mode.end is None:
+        return 0 if found is None else found.count()
+    return sum(batch.column(mode.end).null_count for batch in found.scan())

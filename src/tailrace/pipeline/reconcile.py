@@ -26,6 +26,7 @@ from tailrace.pipeline.sides import ColumnsChanged, Doing, KeyQuery, Sides
 from tailrace.pipeline.table_states import shown
 from tailrace.sinks.replica.compare import BUCKETS, Flags, Totals, suspects
 from tailrace.sinks.replica.fold import merge_key
+from tailrace.sinks.replica.modes import CHANGES
 from tailrace.sinks.replica.row_outcomes import DIFFERENT, MISSING, SURPLUS, RowOutcomes, Seen
 from tailrace.sinks.replica.states import ASIDE, GONE, INCOMPLETE, TableState
 from tailrace.sinks.replica.target import Target, stored_tables
@@ -100,6 +101,9 @@ class Reconciler:
         if not isinstance(target, ReplicaTarget):
             what = f"the sink {definition.sink.kind} holds events or nothing, and no table to compare with"
             raise ConfigError(what, where="sink", remedy="Reconcile a pipeline whose sink is a replica.")
+        if target.mode == CHANGES:
+            what = "with `mode: changes` a replica holds changes, and no rows to compare with those of the source"
+            raise ConfigError(what, where="sink.replica.mode", remedy="Compare the table that you merge them into.")
         self.definition = definition
         self.follower = Follower(definition, timeout)
         self._target = target
@@ -207,13 +211,13 @@ class Reconciler:
             )
         if report.reason is not None:
             return
-        root, options, names = self._target.root, self._target.options, self._target.names
-        place = Target(root, table.unique, options, names)
+        layout = self._target.layout
+        place = Target(self._target.root, table.unique, self._target.options, layout.names, layout.mode)
         found.sides = sides = Sides(self.follower.admin, place, schema, self.progress)
         report.not_compared = {
             **dict.fromkeys(left_out, _UNMAPPED),
             **_lost(schema),
-            **dict.fromkeys(sides.surplus(self._target.metadata.values()), _ONLY_HERE),
+            **dict.fromkeys(sides.surplus([*layout.metadata.values(), *layout.mode.columns.values()]), _ONLY_HERE),
         }
         if sides.layout.missing:
             report.reason = f"the replica has no column {', '.join(sides.layout.missing)} yet"

@@ -10,7 +10,7 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.config.topics import TopicNaming
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.ports import Admin
+from tailrace.connectors.ports import Admin, TableOverview
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 from tailrace.pipeline import registry_check
@@ -21,6 +21,7 @@ from tailrace.sinks.kafka import preflight
 from tailrace.sinks.kafka.client import Settings
 from tailrace.sinks.kafka.creation import PREFIX, Creation
 from tailrace.sinks.replica.layout import Names, table_folder
+from tailrace.sinks.replica.modes import HISTORY
 from tailrace.transforms import parse, renamed_by
 
 # A catalog of Iceberg tables that does not answer so soon is away.
@@ -31,16 +32,27 @@ def check(definition: Definition, admin: Admin) -> list[Finding]:
     """The sink's problems, each with its remedy; writes nothing."""
     target = definition.sink.target
     if not isinstance(target, KafkaTarget):
-        names = target.names if isinstance(target, ReplicaTarget) else None
-        collisions = [] if names is None else _collisions(captured(definition.config(), admin), names)
-        away = _away(target) if isinstance(target, ReplicaTarget) else []
-        catalog = _catalog(target) if isinstance(target, ReplicaTarget) else []
-        return [*_without_topics(definition), *folder(definition), *away, *catalog, *collisions]
+        replica = _replica(definition, target, admin) if isinstance(target, ReplicaTarget) else []
+        return [*_without_topics(definition), *folder(definition), *replica]
     properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
     settings = Settings(properties, target.transactional_id_prefix, target.state_topic)
     Creation.of(definition.config())  # raises for what the tasks would fail of
     found = preflight.check(settings, _topics(definition, admin), transactions=target.delivery == "exactly-once")
     return [*found, *registry_check.check(definition)]
+
+
+def _replica(definition: Definition, target: ReplicaTarget, admin: Admin) -> list[Finding]:
+    tables = _overview(definition.config(), admin)
+    without = (table for table in tables if target.mode == HISTORY and not table.has_key)
+    collisions = _collisions((table.id for table in tables), target.names)
+    return [*_away(target), *_catalog(target), *collisions, *map(_without_key, without)]
+
+
+def _without_key(table: TableOverview) -> Finding:
+    """A table that may have no history. Its replica identity, or message.key.columns, may name a key."""
+    what = f"{table.id} has no primary key; without any key nothing says whose versions rows are, and it is set aside"
+    remedy = "give it a primary key, name its key in message.key.columns, or leave the table out (table.exclude.list)"
+    return Finding("sink.replica.mode", None, what, remedy)
 
 
 def _away(target: ReplicaTarget) -> list[Finding]:
@@ -102,21 +114,25 @@ def _topics(definition: Definition, admin: Admin) -> set[str]:
 
 def captured(config: Config, admin: Admin) -> list[TableId]:
     """The captured tables; none where the server cannot be queried; the check of the database says why."""
+    return [table.id for table in _overview(config, admin)]
+
+
+def _overview(config: Config, admin: Admin) -> list[TableOverview]:
     try:
         return _captured(config, admin)
     except SourceError:
         return []
 
 
-def _captured(config: Config, admin: Admin) -> list[TableId]:
+def _captured(config: Config, admin: Admin) -> list[TableOverview]:
     captures = TableFilter.from_config(config).captures
-    return [table.id for table in admin.overview() if captures(table.id)]
+    return [table for table in admin.overview() if captures(table.id)]
 
 
 def captured_now(definition: Definition) -> list[TableId]:
     """The captured tables of a pipeline that runs, those included that were added meanwhile. Raises SourceError."""
     config = config_now(definition, definition.config())
-    return _captured(config, definition.package().admin(config))
+    return [table.id for table in _captured(config, definition.package().admin(config))]
 
 
 def _collisions(tables: Iterable[TableId], names: Names) -> Iterator[Finding]:

@@ -11,7 +11,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from tailrace.model.table import NULL, TEXT
 from tailrace.sinks.replica.catalogs.catalog import problem
-from tailrace.sinks.replica.layout import Metadata, Names, ReplicaLayout
+from tailrace.sinks.replica.layout import Names, ReplicaLayout
+from tailrace.sinks.replica.modes import COLUMNS, LATEST, Kind, Metadata, Mode
 from tailrace.sinks.replica.roots import ICEBERG
 
 
@@ -136,6 +137,7 @@ class ReadAgain(Part):
 
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*")
+_LATEST_METADATA = ["commit_time", "position", "op"]
 # Hive and Glue take no other names of tables than those of `names: catalog`.
 _STRICT = ("hive", "glue")
 
@@ -152,6 +154,8 @@ class ReplicaTarget(Part):
     `names` of tables and columns are the source's, or such as a catalog takes. `metadata`: names of columns about each
     row's last change, by what they hold.
 
+    `mode` is what a table keeps: the source's rows of now, every version of them, or each change.
+
     `on_incomplete`: a table whose rows may differ from the source's is read again, set aside, or that is told alone;
     `read_again` says how fast and how often.
 
@@ -164,6 +168,7 @@ class ReplicaTarget(Part):
     catalog: dict[str, Scalar] = Field(default_factory=dict, repr=False)
     namespace: str | None = None
     engine: Literal["deltalake", "spark"] = "deltalake"
+    mode: Kind = "latest"
     on_drop: Literal["clear", "keep"] = "clear"
     on_error: Literal["aside", "stop"] = "aside"
     on_incomplete: Literal["read_again", "set_aside", "tell"] = "read_again"
@@ -217,6 +222,18 @@ class ReplicaTarget(Part):
         """The properties of the catalog."""
         return {name: str(value) for name, value in self.catalog.items()}
 
+    @model_validator(mode="after")
+    def _is_of_mode(self) -> ReplicaTarget:
+        if self.mode != LATEST and self.engine == "spark":
+            raise ValueError(f"`engine: spark` merges newest rows alone; leave it out, as `mode: {self.mode}` does not")
+        usual, given = COLUMNS[self.mode], {str(kind): name for kind, name in self.metadata.items()}
+        taken = [*usual] or _LATEST_METADATA
+        wrong = [kind for kind in given if kind not in taken]
+        if wrong:
+            raise ValueError(f"metadata of `mode: {self.mode}` are {', '.join(taken)}, and not {', '.join(wrong)}")
+        _distinct({**usual, **given})
+        return self
+
     @property
     def root(self) -> str:
         """Where its tables lie, as tailrace.sinks.replica.lakes takes it."""
@@ -235,7 +252,8 @@ class ReplicaTarget(Part):
     @property
     def layout(self) -> ReplicaLayout:
         """How its tables differ from the source's."""
-        return ReplicaLayout(self.names, {str(kind): name for kind, name in self.metadata.items()})
+        names = {str(kind): name for kind, name in self.metadata.items()}
+        return ReplicaLayout(self.names, names if self.mode == LATEST else {}, Mode.of(self.mode, names))
 
     @property
     def properties(self) -> dict[str, str]:
@@ -245,7 +263,9 @@ class ReplicaTarget(Part):
         properties = {f"column.out.of.range.{policy}": names for policy, names in chosen.items() if names}
         rate = self.read_again.rows_per_second
         watching = {"table.watch.interval.ms": "10000", **({"read.again.rows.per.second": str(rate)} if rate else {})}
-        return properties | watching
+        # The columns `transaction` are of the transactions that this has the connector count.
+        counted = {} if self.mode == LATEST else {"provide.transaction.metadata": "true"}
+        return properties | watching | counted
 
     @property
     def retention_minutes(self) -> int | None:

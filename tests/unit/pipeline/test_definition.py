@@ -367,7 +367,25 @@ def test_wrong_types_are_reported_in_one_line(tmp_path: Path, text: str, said: s
         ("{replica: {path: x, maintenance: maybe}}", "sink.replica.maintenance: should be true or false"),
         (
             "{replica: {path: x, metadata: {at: y}}}",
-            "sink.replica.metadata.at: unknown key; known are 'commit_time', 'position' or 'op'",
+            "sink.replica.metadata.at: unknown key; known are 'commit_time', 'position', 'op', 'transaction', "
+            "'sequence', 'valid_from', 'valid_to' or 'unchanged'",
+        ),
+        (
+            "{replica: {path: x, metadata: {valid_from: y}}}",
+            "sink.replica: metadata of `mode: latest` are commit_time, position, op, and not valid_from",
+        ),
+        (
+            "{replica: {path: x, mode: history, metadata: {position: y}}}",
+            "sink.replica: metadata of `mode: history` are valid_from, valid_to, op, commit_time, transaction, "
+            "sequence, and not position",
+        ),
+        (
+            "{replica: {path: x, mode: changes, metadata: {op: _SEQUENCE}}}",
+            "sink.replica: sequence and op have one name, _SEQUENCE; give each a name of its own",
+        ),
+        (
+            "{replica: {path: x, mode: history, engine: spark}}",
+            "sink.replica: `engine: spark` merges newest rows alone; leave it out, as `mode: history` does not",
         ),
         (
             "{replica: {path: x, out_of_range: [error]}}",

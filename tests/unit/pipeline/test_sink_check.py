@@ -10,7 +10,8 @@ from typing import Any, cast
 import pytest
 
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.ports import Admin
+from tailrace.connectors.ports import Admin, TableOverview
+from tailrace.model.table import TableId
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.sink_check import check
 
@@ -24,10 +25,26 @@ class NoTables:
         return ()
 
 
+class TwoTables:
+    """A source with a table without a key, and one with a key."""
+
+    def overview(self) -> Iterable[TableOverview]:
+        return [TableOverview(TableId("d", "public", name), 0, 0, has_key=name == "keyed") for name in ("bag", "keyed")]
+
+
 def found(folder: Path, kind: str, path: object, **settings: str) -> list[Finding]:
     spark = {name.replace("__", "."): value for name, value in settings.items()}
     content = {"source": {"config": CONFIG}, "sink": {kind: {"path": path}}, "checkpoint": "state", "spark": spark}
     return check(from_content(content, base=folder, where="test"), cast(Admin, NoTables()))
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("latest", []), ("changes", []), ("history", ["bag"])])
+def test_history_warns_of_tables_without_a_key(tmp_path: Path, mode: str, expected: list[str]) -> None:
+    sink = {"replica": {"path": str(tmp_path), "mode": mode}}
+    content = {"source": {"config": CONFIG}, "sink": sink, "checkpoint": "state"}
+    findings = check(from_content(content, base=tmp_path, where="test"), cast(Admin, TwoTables()))
+    said = [f"public.{name} has no primary key" for name in expected]
+    assert [(finding.ok, finding.what.partition(";")[0]) for finding in findings] == [(None, each) for each in said]
 
 
 @pytest.mark.parametrize("kind", ["json", "parquet", "replica"])

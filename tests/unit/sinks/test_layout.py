@@ -19,7 +19,7 @@ from tailrace.model.schema_change import ALTER, SchemaChange
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.sink_check import check
-from tailrace.sinks.replica import writing
+from tailrace.sinks.replica import contents
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.compare import Replica, Totals
 from tailrace.sinks.replica.layout import ReplicaLayout, catalog_name, table_folder
@@ -44,7 +44,7 @@ def write(root: Path, layout: ReplicaLayout, number: int, *batches: ChangeBatch)
     blobs = [pa.py_buffer(batch.to_ipc()) for batch in batches]
     for part in parts(iter(blobs), layout=layout):
         micro_batch = MicroBatch(str(root), "q", number, layout=layout)
-        writing.write(micro_batch, batches[0].table.id.unique, part)
+        contents.write(micro_batch, batches[0].table.id.unique, part)
 
 
 def at(number: int, of: TableSchema, *rows: dict[str, Any]) -> ChangeBatch:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tailrace.model.change import READ, ChangeBatch, SnapshotRead
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
-from tailrace.sinks.replica import writing
+from tailrace.sinks.replica import contents
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.parts import parts
 from tailrace.sinks.replica.target import read_table
@@ -45,7 +45,7 @@ def write(root: Path, batch: ChangeBatch, *, most_rows: int = 500_000) -> list[i
     micro = MicroBatch(str(root), "query", 0)
     blobs = [pa.py_buffer(batch.slice(n, most_rows).to_ipc()) for n in range(0, len(batch), most_rows)]
     for part in parts(blobs or [pa.py_buffer(batch.to_ipc())], most_rows):
-        writing.write(micro, "public.orders", part)
+        contents.write(micro, "public.orders", part)
     ids: list[int] = read_table(str(root), "public.orders").column("id").to_pylist()
     return sorted(ids)
 

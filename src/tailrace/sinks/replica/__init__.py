@@ -1,1 +1,1 @@
-"""The replica sink: keeps one Delta table for each captured table equal to its source."""
+"""The replica sink: one Delta or Iceberg table for each captured table, of its rows, their history or its changes."""

@@ -14,15 +14,15 @@ from functools import partial
 
 from tailrace.model.change import ChangeBatch, SnapshotRead
 from tailrace.model.schema_change import DROP
-from tailrace.sinks.replica import descriptions, notes, writing
+from tailrace.sinks.replica import contents, descriptions, notes, writing
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.failures import retried
 from tailrace.sinks.replica.folders import folder
 from tailrace.sinks.replica.lakes import lake_at
 from tailrace.sinks.replica.marks import Record, TableProgress, newest
+from tailrace.sinks.replica.modes import CHANGES
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.reports import TableReport
-from tailrace.sinks.replica.streams import streamed
 from tailrace.sinks.replica.table import Lake, Table
 from tailrace.sinks.replica.target import Target
 from tailrace.spark import failpoint
@@ -85,10 +85,11 @@ class Copy:
         def attempt() -> TableReport:
             target = replica.open()
             record = self.batch.progress(self.table, target).record
-            is_direct = record is not None and record.request == read.request
+            # A log of changes begins anew with a note that all rows are gone, and needs no copy.
+            is_direct = replica.mode.kind == CHANGES or (record is not None and record.request == read.request)
             if is_direct or (read.begins and (target is None or not target.count())):
                 progress = self.batch.progress(self.table, target)
-                return writing.bring(self.batch, replica, target, progress, part, replaces=read.begins, is_copy=True)
+                return contents.bring(self.batch, replica, target, progress, part, replaces=read.begins, is_copy=True)
             return self._collected(part, target, record)
 
         return replace(retried(replica, attempt), begun=read.request if read.begins else None)
@@ -104,7 +105,7 @@ class Copy:
             return TableReport(self.table, lacking=None if is_done else _REMOVED)
         if not is_open:
             progress.record = Record(self.batch.query_id, self.table, self.batch.batch_id)
-        report = writing.bring(
+        report = contents.bring(
             self.batch, place, target, progress, part, replaces=read.begins, beside=replica, is_copy=True
         )
         return replace(report, version=None, table_id=None)
@@ -141,10 +142,10 @@ class Copy:
                 self.remove()
                 return TableReport(self.table)
             if part.change is not None:
-                writing.alter(self.batch, place, target, progress, part)
+                contents.alter(self.batch, place, target, progress, part)
                 return TableReport(self.table)
             beside = self.batch.target(self.table).open()
-            report = writing.bring(self.batch, place, target, progress, part, beside=beside, is_copy=True)
+            report = contents.bring(self.batch, place, target, progress, part, beside=beside, is_copy=True)
             return TableReport(self.table, lacking=report.lacking)
 
         return retried(place, attempt)
@@ -190,13 +191,7 @@ class Copy:
         self, replica: Target, target: Table | None, progress: TableProgress, copy: Table | None, held: Record
     ) -> Table | None:
         """The replica, once its rows are those of the copy; it has none where there is no copy."""
-        mark = progress.swapped(held)
-        if copy is None:
-            assert target is not None
-            writing.overwrite(self.batch, replica, target, target.schema.empty_table(), mark, reshapes=False)
-        else:
-            rows = streamed(copy, copy.schema)
-            writing.overwrite(self.batch, replica, target, rows, mark, reshapes=True)
+        contents.swap(self.batch, replica, target, progress, copy, held)
         return replica.open()
 
 

@@ -23,7 +23,7 @@ from tailrace.errors import DecodeError, ShapeError, TableError
 from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.native import native_rows
 from tailrace.model.table import TEXT, TableSchema
-from tailrace.sinks.replica import writing
+from tailrace.sinks.replica import contents, writing
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.failures import ERRORS, failed, retried
 from tailrace.sinks.replica.folders import is_among
@@ -114,7 +114,7 @@ def write(batch: MicroBatch, table: str, part: Part, *, is_aside: bool) -> Table
     if (is_aside or is_among(table, batch.aside)) and _takes(batch, table, part):
         return put(batch, table, part, None)
     try:
-        return writing.write(batch, table, part)
+        return contents.write(batch, table, part)
     except (TableError, DecodeError) as error:
         if not batch.sets_aside:
             raise

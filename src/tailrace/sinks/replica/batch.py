@@ -44,7 +44,7 @@ class MicroBatch:
 
     def target(self, table: str) -> Target:
         """The replica of a table."""
-        return Target(self.root, table, self.storage_options, self.layout.names)
+        return Target(self.root, table, self.storage_options, self.layout.names, self.layout.mode)
 
     def progress(self, table: str, target: Table | None) -> TableProgress:
         """What a table holds of the query's changes. Raises SinkError for the replica of another table."""

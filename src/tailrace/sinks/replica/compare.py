@@ -114,10 +114,14 @@ def _hashes(values: pa.ChunkedArray, kind: pa.DataType) -> Hashes:
 
 
 class Replica:
-    """A version of a replica's table, which can be read repeatedly; None if there is no table."""
+    """A version of a replica's table, which can be read repeatedly; None if there is no table.
 
-    def __init__(self, target: Table | None, layout: Layout, names: Mapping[str, str]) -> None:
+    Of a table of versions those rows count that are null in the column `end`.
+    """
+
+    def __init__(self, target: Table | None, layout: Layout, names: Mapping[str, str], end: str | None = None) -> None:
         self._target = target
+        self._end = end
         self._layout = layout
         self._names = names
 
@@ -129,7 +133,7 @@ class Replica:
         # The source's names, used in queries of its rows and keys.
         names = {new: old for old, new in column_names(table, place.names).items()}
         layout = Layout.of(table, None if target is None else _renamed(target.schema, names))
-        return Replica(target, layout, names), layout
+        return Replica(target, layout, names, place.mode.end), layout
 
     @property
     def is_missing(self) -> bool:
@@ -166,6 +170,8 @@ class Replica:
             for batch in self._target.scan():
                 if batch.num_rows:
                     rows = pa.Table.from_batches([batch])
+                    if self._end is not None:  # views of strings cannot be filtered
+                        rows = rows.cast(self._target.schema).filter(rows.column(self._end).is_null())
                     yield rows.rename_columns([self._names.get(name, name) for name in rows.column_names])
 
 

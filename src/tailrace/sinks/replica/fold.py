@@ -84,9 +84,9 @@ def fold(batches: Sequence[ChangeBatch]) -> Net:
     rows, cleared = _after_truncate([batch.rows for batch in batches])
     table = with_whole(batches[0].table, [batch.column(name) for batch in rows for name in ("before", "after")])
     key = merge_key(table)
-    changes = _Changes.of(table, key, rows)
+    changes = Changes.of(table, key, rows)
     if key:
-        lacking = _nameless(changes)
+        lacking = nameless(changes)
     else:
         before, lacking = with_old_values(table, changes.op, changes.before, changes.after)
         changes = replace(changes, before=before)
@@ -106,8 +106,11 @@ def _after_truncate(batches: list[pa.RecordBatch]) -> tuple[list[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
-class _Changes:
-    """Changes of one table in native types; `old_key` is the former key where a key change says it."""
+class Changes:
+    """Changes of one table in native types; `old_key` is the former key where a key change says it.
+
+    `unchanged` are flags by column, of values that the log did not repeat; `takes` and `puts` as in settle.py.
+    """
 
     table: TableSchema
     key: tuple[str, ...]
@@ -123,6 +126,7 @@ class _Changes:
         return len(self.op)
 
     def is_op(self, *ops: str) -> npt.NDArray[np.bool_]:
+        """Which ones are of these operations."""
         return np.asarray(pc.is_in(self.op, pa.array(ops)), bool)
 
     @property
@@ -135,14 +139,23 @@ class _Changes:
         """Whether the old image has a value in each column of the key."""
         found = self.has_old
         for name in self.key:
-            found = found & np.asarray(_child(self.before, name).is_valid(), bool)
+            found = found & np.asarray(child(self.before, name).is_valid(), bool)
         return found
 
+    @property
+    def keys(self) -> list[pa.Array]:
+        """The columns of the key: of all old images, then of all new ones, then the former keys."""
+        return [
+            pa.concat_arrays([child(self.before, name), child(self.after, name), child(self.old_key, name)])
+            for name in self.key
+        ]
+
     @staticmethod
-    def of(table: TableSchema, key: tuple[str, ...], rows: list[pa.RecordBatch]) -> _Changes:
+    def of(table: TableSchema, key: tuple[str, ...], rows: list[pa.RecordBatch]) -> Changes:
+        """The changes of some batches, in order."""
         keys = replace(table, columns=tuple(table.column(name) for name in key))
         has_old_key = key == table.key
-        return _Changes(
+        return Changes(
             table,
             key,
             pa.concat_arrays([batch.column("op") for batch in rows]),
@@ -196,12 +209,9 @@ def _unchanged_column(rows: pa.RecordBatch, name: str) -> npt.NDArray[np.bool_]:
     return np.asarray(pc.struct_field(rows.column("unchanged"), name).fill_null(False), bool)
 
 
-def _keyed(changes: _Changes) -> pa.Table:
-    keys = [
-        pa.concat_arrays([_child(changes.before, name), _child(changes.after, name), _child(changes.old_key, name)])
-        for name in changes.key
-    ]
-    steps, codes = _steps(changes, row_codes(keys, 3 * len(changes)))
+def _keyed(changes: Changes) -> pa.Table:
+    keys = changes.keys
+    steps, codes = steps_of(changes, row_codes(keys, 3 * len(changes)))
     last = steps.last_of_each_key()
     puts, deletes = last[steps.is_put[last]], last[~steps.is_put[last]]
     images = changes.after.take(pa.array(steps.row[puts]))
@@ -210,24 +220,27 @@ def _keyed(changes: _Changes) -> pa.Table:
     if changes.unchanged:
         table = _with_kept(changes, steps, puts, table, keys, codes)
     gone = changes.before.take(pa.array(steps.row[deletes]))
-    deletions = pa.table([_child(gone, name) for name in changes.key], names=list(changes.key))
+    deletions = pa.table([child(gone, name) for name in changes.key], names=list(changes.key))
     deletions = deletions.append_column(COUNT, pa.array(np.full(len(deletes), -1, np.int64)))
     return pa.concat_tables([table, deletions], promote_options="default")
 
 
-def _nameless(changes: _Changes) -> str | None:
+def nameless(changes: Changes) -> str | None:
     """Why the target may have other rows: some were changed while they had no value in what is the key by now."""
     count = int((changes.is_op(UPDATE, DELETE) & changes.has_old & ~changes.has_old_key).sum())
     return f"{count:,} rows were changed while they had no value in what is the key by now" if count else None
 
 
-def _steps(changes: _Changes, codes: npt.NDArray[np.int64]) -> tuple[Steps, npt.NDArray[np.int64]]:
-    """Changes as deletions and puts of keys; an update that changes the key is both."""
+def steps_of(changes: Changes, codes: npt.NDArray[np.int64]) -> tuple[Steps, npt.NDArray[np.int64]]:
+    """Changes as deletions and puts of keys, in order; an update that changes the key is both.
+
+    `codes` are those of `Changes.keys`. Raises TableError for a deletion of which the log does not say the row.
+    """
     before, after, old = np.split(codes, 3)
     has_before = changes.has_old_key
     deleted = changes.is_op(DELETE)
     if (deleted & ~changes.has_old).any():
-        raise _no_old_row(changes.table)
+        raise no_old_row(changes.table)
     moved = changes.is_op(UPDATE) & has_before & (before != after)
     has_old = changes.is_op(CREATE) & np.asarray(changes.old_key.is_valid(), bool)
     source = np.where(moved, before, np.where(has_old, old, after))
@@ -243,7 +256,7 @@ def _steps(changes: _Changes, codes: npt.NDArray[np.int64]) -> tuple[Steps, npt.
 
 
 def _with_kept(
-    changes: _Changes,
+    changes: Changes,
     steps: Steps,
     puts: npt.NDArray[np.int64],
     table: pa.Table,
@@ -254,7 +267,7 @@ def _with_kept(
     origin = np.full(len(puts), -1, np.int64)
     for name, mask in changes.unchanged.items():
         holder, kept, root_key = resolve(steps, puts, mask)
-        values = _child(changes.after, name).take(pa.array(steps.row[holder]))
+        values = child(changes.after, name).take(pa.array(steps.row[holder]))
         values = pc.if_else(pa.array(kept), pa.scalar(None, values.type), values)
         table = table.set_column(table.schema.get_field_index(name), name, values)
         table = table.append_column(KEEP + name, pa.array(kept))
@@ -267,10 +280,10 @@ def _with_kept(
     return table
 
 
-def _bag(changes: _Changes) -> pa.Table:
+def _bag(changes: Changes) -> pa.Table:
     gone = changes.is_op(UPDATE, DELETE)
     if (gone & ~changes.has_old).any():
-        raise _no_old_row(changes.table)
+        raise no_old_row(changes.table)
     put = changes.is_op(*_PUTS)
     images = pa.concat_arrays([changes.before.filter(pa.array(gone)), changes.after.filter(pa.array(put))])
     if not len(images):
@@ -285,16 +298,17 @@ def _bag(changes: _Changes) -> pa.Table:
     return table.filter(pa.array(net != 0))
 
 
-def _child(struct: pa.StructArray, name: str) -> pa.Array:
+def child(struct: pa.StructArray, name: str) -> pa.Array:
     """A struct's field, null where the struct is."""
     return pc.struct_field(struct, name)
 
 
-def _no_rows(changes: _Changes) -> pa.Table:
+def _no_rows(changes: Changes) -> pa.Table:
     return pa.schema(list(changes.after.type)).empty_table()
 
 
-def _no_old_row(table: TableSchema) -> TableError:
+def no_old_row(table: TableSchema) -> TableError:
+    """The error of a change of which the log does not say the row."""
     return TableError(
         "a row was changed or deleted, but the log does not say which",
         where=str(table.id),

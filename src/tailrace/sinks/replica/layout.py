@@ -18,12 +18,11 @@ from tailrace.model.schema_change import SchemaChange
 from tailrace.model.table import Column, TableSchema
 from tailrace.sinks.replica.fold import merge_key
 from tailrace.sinks.replica.folders import folder
+from tailrace.sinks.replica.modes import STAMP, Mode
 
 Names = Literal["source", "catalog"]
-Metadata = Literal["commit_time", "position", "op"]
 # Hive's limit of a table's name.
 _LONGEST, _DIGITS = 128, 16
-_STAMP = pa.timestamp("us", "UTC")
 
 
 def catalog_name(name: str) -> str:
@@ -73,21 +72,24 @@ class ReplicaLayout:
     """`names`: as the source has them, or as a catalog takes them. `metadata`: names of columns by what they hold.
 
     They hold `commit_time`, `position` (of the commit, as text that sorts as the log does) or `op` of a row's last
-    change. A table without a key has none, as all of its columns tell its rows apart.
+    change. A table without a key has none, as all of its columns tell its rows apart. `mode` is what tables keep: one
+    that is not the newest rows has columns of its own, and none of these.
     """
 
     names: Names = "source"
     metadata: Mapping[str, str] = field(default_factory=dict)
+    mode: Mode = field(default_factory=Mode)
 
     def applied(self, batch: ChangeBatch) -> ChangeBatch:
         """A batch of the source as one of the replica. Raises TableError where two columns would have one name."""
         new = column_names(batch.table, self.names)
+        self._refuse_clash(batch.table, new)
         if self.names == "source" and not self.metadata:
             return batch
         if batch.schema_change is not None:
             return replace(batch, schema_change=self._renamed_change(batch.schema_change))
         table = batch.table
-        added = self._added(table, new) if merge_key(table) else ()
+        added = self._added() if merge_key(table) else ()
         columns = (*(replace(column, name=new[column.name]) for column in table.columns), *added)
         key, identity = (tuple(new[name] for name in part) for part in (table.key, table.identity))
         shaped = replace(table, columns=columns, key=key, identity=identity)
@@ -106,8 +108,9 @@ class ReplicaLayout:
     def _column_name(self, name: str) -> str:
         return catalog_name(name) if self.names == "catalog" else name
 
-    def _added(self, table: TableSchema, names: Mapping[str, str]) -> tuple[Column, ...]:
-        for kind, name in self.metadata.items():
+    def _refuse_clash(self, table: TableSchema, names: Mapping[str, str]) -> None:
+        added = self.metadata if self.mode.is_latest and merge_key(table) else self.mode.columns
+        for kind, name in added.items():
             other = next((old for old, known in names.items() if known.lower() == name.lower()), None)
             if other is not None:
                 raise TableError(
@@ -115,7 +118,9 @@ class ReplicaLayout:
                     where=str(table.id),
                     remedy=f"give it another name: metadata: {{{kind}: ...}}",
                 )
-        kinds = {"commit_time": _STAMP}
+
+    def _added(self) -> tuple[Column, ...]:
+        kinds = {"commit_time": STAMP}
         schema = ConnectSchema("string", optional=True)
         return tuple(Column(name, schema, kinds.get(kind, pa.string())) for kind, name in self.metadata.items())
 
@@ -138,7 +143,7 @@ def _position(batch: ChangeBatch) -> pa.Array:
 
 
 _VALUES: dict[str, Callable[[ChangeBatch], pa.Array]] = {
-    "commit_time": lambda batch: batch.rows.column("ts_us").cast(_STAMP),
+    "commit_time": lambda batch: batch.rows.column("ts_us").cast(STAMP),
     "position": _position,
     "op": lambda batch: batch.rows.column("op"),
 }

@@ -13,19 +13,19 @@ from tailrace.sinks.replica.fold import COUNT, FROM, KEEP, Net
 from tailrace.sinks.replica.table import Table
 
 
-def with_moved(target: Table, net: Net, beside: Table | None = None) -> tuple[pa.Table, int]:
+def with_moved(target: Table, net: Net, beside: Table | None = None, end: str | None = None) -> tuple[pa.Table, int]:
     """The net rows, with the values that a row under a new key keeps from its old one.
 
     A row that is not in the target may be in another table `beside` it, whose columns have the same types. The number
-    is that of rows which are in neither: their values are null.
+    is that of rows which are in neither: their values are null. `end`: rows count alone where that column is null.
     """
     rows = net.rows
     wanted = rows.select([FROM + name for name in net.key]).rename_columns(list(net.key))
     moved = wanted.column(0).is_valid()
-    found = matching(target, wanted.filter(moved), net.key)
+    found = matching(target, wanted.filter(moved), net.key, end)
     if beside is not None and beside.schema == found.schema:
         found = pa.concat_tables([found, matching(beside, wanted.filter(moved), net.key)])
-    place = _places(row_codes(joined([found, wanted], net.key), found.num_rows + rows.num_rows), found.num_rows)
+    place = places_of(row_codes(joined([found, wanted], net.key), found.num_rows + rows.num_rows), found.num_rows)
     lost = np.zeros(rows.num_rows, bool)
     for name in net.kept:
         values, kept = rows.column(name), rows.column(KEEP + name)
@@ -38,7 +38,7 @@ def with_moved(target: Table, net: Net, beside: Table | None = None) -> tuple[pa
     return rows, int(lost.sum())
 
 
-def _places(codes: Codes, split: int) -> pa.Array:
+def places_of(codes: Codes, split: int) -> pa.Array:
     """For each code after the split its place before it, null where it is not there."""
     known, first = np.unique(codes[:split], return_index=True)
     at = np.searchsorted(known, codes[split:])
@@ -46,14 +46,19 @@ def _places(codes: Codes, split: int) -> pa.Array:
     return pa.array(np.append(first, 0)[at], mask=missing)
 
 
-def matching(target: Table, wanted: pa.Table, names: Sequence[str]) -> pa.Table:
-    """The target's rows that equal one of some rows in the named columns; the target is read as a stream."""
+def matching(target: Table, wanted: pa.Table, names: Sequence[str], end: str | None = None) -> pa.Table:
+    """The target's rows that equal one of some rows in the named columns; the target is read as a stream.
+
+    `end`: those alone that are null in this column.
+    """
     schema = target.schema
     kinds = pa.schema([schema.field(name) for name in names])
     asked = wanted.select(list(names)).cast(kinds)
     found = [schema.empty_table()]
     for batch in target.scan():
         rows = pa.Table.from_batches([batch]).cast(schema)
+        if end is not None:
+            rows = rows.filter(rows.column(end).is_null())
         codes = row_codes(joined([rows, asked], names), rows.num_rows + asked.num_rows)
         hits = np.isin(codes[: rows.num_rows], codes[rows.num_rows :])
         if hits.any():

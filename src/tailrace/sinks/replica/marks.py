@@ -20,7 +20,7 @@ _KEY = "tailrace"
 # The text of a commit that changes no rows has this key as well.
 _REPEATED = "repeated"
 _PART_BITS = 16
-_OPTIONAL = ("aside", "request")
+_OPTIONAL = ("aside", "request", "tally")
 # Snapshots of a table that are remembered; a later one than that resumes none of them.
 _SNAPSHOTS = 16
 
@@ -71,12 +71,24 @@ class Aside:
 
 
 @dataclass(frozen=True, slots=True)
+class Tally:
+    """What the mode of a table goes on from, see modes.py: the latest time of a change (microseconds since 1970, None
+    before the first one), and how many rows of snapshots the table has been given.
+    """
+
+    mode: str
+    clock: int | None = None
+    reads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """What a table holds of a query's changes.
 
     The log is written up to `place`. `read` and `part` are the last SnapshotRead written and the number of its last
     part, `snapshots` those whose rows have replaced the table's content. `batch` is for people. `aside` is set in the
-    records of dead letters, see aside.py. `request` is the signal whose chunks the table holds, see again.py.
+    records of dead letters, see aside.py. `request` is the signal whose chunks the table holds, see again.py. `tally`
+    is set unless the table is kept equal to its source.
     """
 
     query: str
@@ -88,6 +100,7 @@ class Record:
     snapshots: tuple[str, ...] = ()
     aside: Aside | None = None
     request: str | None = None
+    tally: Tally | None = None
 
     def to_text(self, *, is_repeated: bool = False) -> str:
         """The text that a commit carries. Releases that know nothing of tables set aside read a replica's as well.
@@ -102,13 +115,14 @@ class Record:
         """The record in a commit's text, None for a commit of another writer."""
         try:
             node = json.loads(str(text))[_KEY]
-            place, aside = node["place"], node.get("aside")
+            place, aside, tally = node["place"], node.get("aside"), node.get("tally")
             return Record(
                 **{
                     **node,
                     "place": None if place is None else Place(**place),
                     "snapshots": tuple(node["snapshots"]),
                     "aside": None if aside is None else Aside(**aside),
+                    "tally": None if tally is None else Tally(**tally),
                 }
             )
         except (ValueError, TypeError, KeyError):
@@ -192,10 +206,24 @@ class TableProgress:
         former = self._target.written(f"{self._former_app}/snapshot-{extent.read.snapshot}")
         return extent.read.snapshot not in known and former is None
 
-    def mark(self, extent: Extent) -> Mark:
+    @property
+    def tally(self) -> Tally | None:
+        """That of the table, whichever query wrote it; None for a table that is not there or is kept equal."""
+        record = self.record if self.record is not None or self._target is None else newest(self._target)
+        return None if record is None else record.tally
+
+    @property
+    def mode(self) -> str | None:
+        """The mode in which the table was written, None for one that no pipeline has written."""
+        if self._target is None or (self.record is None and newest(self._target) is None):
+            return None
+        return "latest" if self.tally is None else self.tally.mode
+
+    def mark(self, extent: Extent, tally: Tally | None = None) -> Mark:
         """What the commit that writes an extent says."""
         record = self.record or Record(self._query, self._table, self._batch)
         record = replace(record, batch=self._batch, place=extent.upto or record.place)
+        record = replace(record, tally=tally or self.tally)
         if extent.read is not None:
             record = replace(record, read=extent.read.id, part=extent.number)
             record = record if extent.read.request is None else replace(record, request=extent.read.request)
@@ -206,13 +234,15 @@ class TableProgress:
         version = max(self._number(extent), -1 if self._version is None else self._version + 1)
         return Mark(self._app, version, record.to_text())
 
-    def swapped(self, copy: Record) -> Mark:
+    def swapped(self, copy: Record, tally: Tally | None = None) -> Mark:
         """What the commit says that replaces the table's rows by those of a copy, whose chunks a signal asked for."""
         record = self.record or Record(self._query, self._table, self._batch)
         assert copy.request is not None
         snapshots = (*record.snapshots, copy.request)[-_SNAPSHOTS:]
         places = [place for place in (record.place, copy.place) if place is not None]
-        record = replace(record, batch=self._batch, place=max(places, default=None), snapshots=snapshots)
+        record = replace(
+            record, batch=self._batch, place=max(places, default=None), snapshots=snapshots, tally=tally or self.tally
+        )
         version = max(self._batch << _PART_BITS, -1 if self._version is None else self._version + 1)
         return Mark(self._app, version, record.to_text())
 

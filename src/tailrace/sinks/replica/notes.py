@@ -11,11 +11,11 @@ from tailrace.model.differences import Differences, differences
 from tailrace.model.native import native_schema
 from tailrace.model.schema_change import ALTER, SchemaChange
 from tailrace.model.structure import Stored, Structure
-from tailrace.sinks.replica import descriptions, writing
+from tailrace.sinks.replica import contents, descriptions, writing
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.failures import retried
 from tailrace.sinks.replica.health import why_not_ours
-from tailrace.sinks.replica.marks import Record
+from tailrace.sinks.replica.marks import Record, Tally
 from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.table import Mark, Table
@@ -56,7 +56,7 @@ def _gone(batch: MicroBatch, place: Target, structure: Structure, *, follows_row
         return TableReport(place.table)  # the log has told it, or it is about a table before
     left = Stored(identity=structure.identity) if follows_rows else Stored(is_dropped=True)
     descriptions.store(target, left, writing.repeated(target, batch, place.table))
-    return TableReport(place.table, is_gone=True) if batch.keeps_dropped else writing.emptied(batch, place.table)
+    return TableReport(place.table, is_gone=True) if batch.keeps_dropped else contents.emptied(batch, place.table)
 
 
 def _described(batch: MicroBatch, place: Target, note: ChangeBatch, structure: Structure) -> TableReport:
@@ -81,9 +81,10 @@ def _described(batch: MicroBatch, place: Target, note: ChangeBatch, structure: S
 
 def _made(batch: MicroBatch, place: Target, note: ChangeBatch) -> Table:
     """Make the replica of a table that has no rows."""
-    record = Record(batch.query_id, place.table, batch.batch_id)
+    tally = None if place.mode.is_latest else Tally(place.mode.kind)
+    record = Record(batch.query_id, place.table, batch.batch_id, tally=tally)
     mark = Mark(None, -1, record.to_text(is_repeated=True))
-    return writing.created(batch, place, native_schema(note.table).empty_table(), mark)
+    return writing.created(batch, place, place.mode.schema(native_schema(note.table)).empty_table(), mark)
 
 
 def _met(batch: MicroBatch, place: Target, target: Table, note: ChangeBatch, structure: Structure) -> Iterator[str]:
@@ -161,7 +162,8 @@ def fit(
     `renamed` columns keep their values under their new names.
     """
     names, fields = {*target.schema.names}, native_schema(note.table)
-    surplus = names.difference(fields.names, (old for old, _ in renamed)) if drops else ()
+    # Older versions and changes of rows have values in columns that the source has no more.
+    surplus = names.difference(fields.names, (old for old, _ in renamed)) if drops and place.mode.is_latest else ()
     change = SchemaChange(ALTER, None, 0, renamed=renamed, dropped=tuple(surplus))
     shape = reshaping(target.schema, change)
     if shape is not None:

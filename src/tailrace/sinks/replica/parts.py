@@ -27,6 +27,7 @@ class Part:
     """Some batches of one TableSchema; or instead a schema change that the replica follows, or the table's new name.
 
     Or `note`: a batch without rows, see ChangeBatch. `error` says why no replica takes the rows.
+    `at` is the time of a schema change (microseconds since 1970), None if its batch does not say it.
     """
 
     extent: Extent
@@ -37,6 +38,7 @@ class Part:
     rename: Rename | None = None
     note: ChangeBatch | None = None
     error: str | None = None
+    at: int | None = None
 
     @property
     def request(self) -> str | None:
@@ -45,14 +47,20 @@ class Part:
 
     def left(self, progress: TableProgress) -> list[ChangeBatch]:
         """The batches without the rows that the table holds already."""
+        return [batch for batch, _ in self.placed(progress)]
+
+    def placed(self, progress: TableProgress) -> list[tuple[ChangeBatch, Place | None]]:
+        """The same, each with the place in the table's log at which it begins; None before all of it."""
         skips_log, skips_read = progress.has_log(self.extent), progress.has_read(self.extent)
         found, at = [], self.extent.before
         for batch in self.batches:
             if batch.read is not None:
-                found += [] if skips_read else [batch]
+                found += [] if skips_read else [(batch, at)]
                 continue
             skipped = len(batch) if skips_log else _written(batch, at, progress.place)
-            found += [batch.slice(skipped, len(batch) - skipped)] if skipped < len(batch) else []
+            if skipped < len(batch):
+                begins = at if not skipped else _behind(at, batch.slice(0, skipped))
+                found.append((batch.slice(skipped, len(batch) - skipped), begins))
             at = _behind(at, batch)
         return found
 
@@ -133,11 +141,12 @@ def _add(part: Part, batch: ChangeBatch, size: int) -> None:
 def _steps(batch: ChangeBatch) -> Iterator[Part]:
     """What a replica has to do for a schema change, placed later. New columns come with their first rows."""
     change, rename = batch.schema_change, Rename.of(batch)
+    at = batch.rows.column("ts_us")[0].as_py() if len(batch) else None
     if rename is not None:
-        yield Part(Extent(0), rename=rename)
+        yield Part(Extent(0), rename=rename, at=at)
     # Without its row it only links the old name to the new one.
     if change is not None and len(batch) and (change.kind == DROP or change.renamed or change.dropped):
-        yield Part(Extent(0), change=change)
+        yield Part(Extent(0), change=change, at=at)
 
 
 def _must_cut(part: Part, batch: ChangeBatch, most_rows: int, most_bytes: int) -> bool:

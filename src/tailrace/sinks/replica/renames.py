@@ -31,21 +31,24 @@ class Rename:
 
 @dataclass(frozen=True)
 class Stop:
-    """A replica that is written up to a rename; `extent` is the rename's among the parts of `table`."""
+    """A replica that is written up to a rename; `extent` is the rename's among the parts of `table`, `at` its time."""
 
     table: str
     extent: Extent
     rename: Rename
+    at: int | None = None
 
     @staticmethod
     def from_json(node: dict[str, Any]) -> Stop:
         """The inverse of `dataclasses.asdict`."""
-        return Stop(node["table"], Extent.from_json(node["extent"]), Rename(**node["rename"]))
+        return Stop(node["table"], Extent.from_json(node["extent"]), Rename(**node["rename"]), node["at"])
 
 
-def renamed(old: Stop, new: Stop) -> list[TableReport]:
-    """What is to be known of a rename that is done."""
-    return [TableReport(new.table, renamed_from=old.table), TableReport(old.table, is_gone=True)]
+def renamed(old: Stop, new: Stop, *, lacks_rows: bool = False) -> list[TableReport]:
+    """What is to be known of a rename that is done; `lacks_rows`: the rows are under the former name alone."""
+    why = f"it was {old.table} before, where its rows are"
+    lacking = [TableReport(new.table, lacking=why)] if lacks_rows else []
+    return [TableReport(new.table, renamed_from=old.table), *lacking, TableReport(old.table, is_gone=True)]
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import spark_partition_id
 
-from tailrace.sinks.replica import again, aside, spark_merge, writing
+from tailrace.sinks.replica import again, aside, contents, spark_merge
 from tailrace.sinks.replica.batch import MicroBatch, table_parts
 from tailrace.sinks.replica.layout import ReplicaLayout
+from tailrace.sinks.replica.modes import CHANGES
 from tailrace.sinks.replica.renames import Done, Stop, in_rounds, renamed
 from tailrace.sinks.replica.reports import TableReport, summed
 from tailrace.sinks.replica.states import Seen
@@ -121,7 +122,7 @@ def _merge(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
 
     def move(old: Stop, new: Stop) -> list[TableReport]:
         ordered.sparkSession.range(0, 1, 1, 1).mapInArrow(_moving(batch, old, new), "id bigint").collect()
-        return renamed(old, new)
+        return renamed(old, new, lacks_rows=batch.layout.mode.kind == CHANGES)
 
     try:
         return in_rounds(advance, move)
@@ -201,7 +202,7 @@ def _merging(batch: MicroBatch, done: Done) -> Task:
                     writer.is_aside = True  # if the other name was
                     continue
                 if part.rename is not None:
-                    stop = Stop(table, part.extent, part.rename)
+                    stop = Stop(table, part.extent, part.rename, part.at)
                     yield _result(table=table, stop=json.dumps(asdict(stop)))
                     break
                 reports.append(writer.write(part))
@@ -249,9 +250,9 @@ def _moving(batch: MicroBatch, old: Stop, new: Stop) -> Task:
         if aside.carry(batch, old.table, new.table, new.extent):
             yield from batches
             return
-        writing.copy(batch, old, new)
+        contents.copy(batch, old, new)
         failpoint.reach("after-copy")
-        writing.clear(batch, old.table, old.extent)
+        contents.clear(batch, old.table, old.extent, new.at)
         yield from batches
 
     return move

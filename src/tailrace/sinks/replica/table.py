@@ -113,6 +113,12 @@ class Table(Protocol):
         A row that keeps values is changed, and not inserted if the table lacks it. Returns how many rows were put.
         """
 
+    def succeed(self, key: Sequence[str], end: str, ends: pa.Table, versions: pa.Table, mark: Mark) -> None:
+        """End the current rows of keys and add others in one commit; those are current that are null in `end`.
+
+        `ends` has the columns of the key and `end`, `versions` those of the table, in its types.
+        """
+
     def merge_bag(self, net: Net, added: pa.Table, mark: Mark) -> None:
         """Take rows away that equal the images of a net effect without a key, and add others, in one commit."""
 

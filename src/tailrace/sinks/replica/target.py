@@ -14,17 +14,19 @@ from tailrace.sinks.replica.folders import shown
 from tailrace.sinks.replica.lakes import lake_at
 from tailrace.sinks.replica.layout import Names, table_folder
 from tailrace.sinks.replica.marks import newest
+from tailrace.sinks.replica.modes import Mode
 from tailrace.sinks.replica.table import Lake, Table
 
 
 @dataclass(frozen=True)
 class Target:
-    """The replica of a table under a root, see lakes.py; `table` is its unique name."""
+    """The replica of a table under a root, see lakes.py; `table` is its unique name, `mode` says what it keeps."""
 
     root: str
     table: str
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     names: Names = "source"
+    mode: Mode = field(default_factory=Mode)
 
     @property
     def lake(self) -> Lake:

@@ -26,7 +26,7 @@ from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.schema_change import ALTER, SchemaChange
 from tailrace.model.table import Column, TableId, TableSchema
-from tailrace.sinks.replica import again, aside, writing
+from tailrace.sinks.replica import again, aside, contents, writing
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.iceberg import files, index
 from tailrace.sinks.replica.iceberg.index import Index
@@ -83,14 +83,14 @@ class Lake:
         }
         batch = ChangeBatch(schema, pa.RecordBatch.from_pydict(columns))
         (part,) = parts([pa.py_buffer(batch.to_ipc())])
-        report = writing.write(self.batch(self.number), NAME, part)
+        report = contents.write(self.batch(self.number), NAME, part)
         return report.upserted + report.deleted
 
     def alter(self, *renamed: tuple[str, str], dropped: Sequence[str] = ()) -> None:
         self.number += 1
         change = SchemaChange(ALTER, None, self.number, renamed=renamed, dropped=tuple(dropped))
         part = Part(Extent(0, None, Place(self.number, 1)), change=change)
-        writing.write(self.batch(self.number), NAME, part)
+        contents.write(self.batch(self.number), NAME, part)
 
     def rows(self) -> list[Row]:
         return read_table("iceberg://lake", NAME, self.options).sort_by(sorted_by(self.table)).to_pylist()
@@ -386,7 +386,7 @@ def test_a_copy_that_is_discarded_leaves_no_file(lake: Lake) -> None:
 def test_a_catalog_that_does_not_answer_is_waited_for(tmp_path: Path) -> None:
     options = {"type": "rest", "uri": "http://localhost:9"}
     with pytest.raises(SinkAwayError, match="check lake"):
-        writing.write(MicroBatch("iceberg://lake", "query", 1, options), NAME, Part(Extent(0, None, Place(1, 1))))
+        contents.write(MicroBatch("iceberg://lake", "query", 1, options), NAME, Part(Extent(0, None, Place(1, 1))))
 
 
 @pytest.mark.parametrize("wrong", [{"type": "oracle"}, {"type": "sql", "uri": "nonsense"}, {"type": "sql"}])

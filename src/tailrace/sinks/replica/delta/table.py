@@ -14,7 +14,7 @@ from tailrace.sinks.replica import merge
 from tailrace.sinks.replica.codes import row_codes
 from tailrace.sinks.replica.delta.maintenance import Files
 from tailrace.sinks.replica.evolve import aligned
-from tailrace.sinks.replica.fold import COUNT, Net
+from tailrace.sinks.replica.fold import COUNT, FROM, Net
 from tailrace.sinks.replica.lookup import joined, matching, without
 from tailrace.sinks.replica.reshape import Reshaping
 from tailrace.sinks.replica.streams import streamed
@@ -139,6 +139,24 @@ class Delta:
         metrics = merger.execute()
         return int(metrics["num_target_rows_inserted"]) + int(metrics["num_target_rows_updated"])
 
+    def succeed(self, key: Sequence[str], end: str, ends: pa.Table, versions: pa.Table, mark: Mark) -> None:
+        """See Table. Rows to be added name no key of the table, so that MERGE matches none."""
+        if not ends.num_rows:
+            self.append(versions, mark)
+            return
+        named = {name: FROM + name for name in key}
+        asked = ends.rename_columns([named.get(name, name) for name in ends.column_names])
+        source = pa.concat_tables([_counted(asked, -1), _counted(versions, 1)], promote_options="default")
+        merger = self.table.merge(
+            source,
+            f"{merge.same_key(key, prefix=FROM)} AND t.{merge.quoted(end)} IS NULL",
+            source_alias="s",
+            target_alias="t",
+            commit_properties=commit(mark),
+        )
+        merger.when_matched_update({merge.quoted(end): f"s.{merge.quoted(end)}"})
+        merger.when_not_matched_insert(merge.inserts(self.schema.names), merge.PUTS).execute()
+
     def merge_bag(self, net: Net, added: pa.Table, mark: Mark) -> None:
         """See Table. All rows that may equal one to be taken away are deleted, and those that remain are put back."""
         schema = self.schema
@@ -181,6 +199,10 @@ def _commit(entry: dict[str, Any]) -> Commit:
         operation.upper() in _WITHOUT_ROWS,
         operation == "RESTORE",
     )
+
+
+def _counted(rows: pa.Table, count: int) -> pa.Table:
+    return rows.append_column(COUNT, pa.array(np.full(rows.num_rows, count, np.int64)))
 
 
 def _is_plain(kind: pa.DataType) -> bool:

@@ -28,7 +28,7 @@ from tailrace.sinks.replica.iceberg.files import Places, dead_rows, rows_of
 from tailrace.sinks.replica.iceberg.runs import GONE, Entries, Keys, joined, mapped, matches, merged, stored
 from tailrace.sinks.replica.table import LakeError
 
-_VERSION = 1
+_VERSION = 2
 _STATE = "index.json"
 # Rows that are sorted at a time while the index is built.
 _AT_A_TIME = 4_000_000
@@ -60,22 +60,26 @@ def forget(table: Table) -> None:
 
 @dataclass
 class Index:
-    """The index of a table at a snapshot: `files` by their numbers, `names` of its runs, the oldest first."""
+    """The index of a table at a snapshot: `files` by their numbers, `names` of its runs, the oldest first.
+
+    `end`: it has the rows alone that are null in this column.
+    """
 
     folder: Path
     key: list[str]
+    end: str | None
     snapshot: int | None
     files: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     _runs: dict[str, Entries] = field(default_factory=dict)
 
     @staticmethod
-    def of(table: Table, key: Sequence[str]) -> Index:
+    def of(table: Table, key: Sequence[str], end: str | None = None) -> Index:
         """The index of a table at its newest snapshot, for keys of these columns."""
         there = Index.stored(table)
-        if there is not None and there.key == _key(table.schema(), key):
+        if there is not None and (there.key, there.end) == _columns(table.schema(), key, end):
             return there
-        return _built(table, key)
+        return _built(table, key, end)
 
     @staticmethod
     def stored(table: Table) -> Index | None:
@@ -83,7 +87,7 @@ class Index:
         folder, snapshot = folder_of(table), table.current_snapshot()
         try:
             node = json.loads((folder / _STATE).read_text())
-            index = Index(folder, node["key"], node["snapshot"], node["files"], node["names"])
+            index = Index(folder, node["key"], node["end"], node["snapshot"], node["files"], node["names"])
             if node["version"] != _VERSION or index.snapshot != (None if snapshot is None else snapshot.snapshot_id):
                 return None
             index._runs = {name: mapped(folder, name) for name in index.names}
@@ -91,10 +95,19 @@ class Index:
             return None
         return index
 
-    def columns(self, schema: Schema) -> list[str]:
-        """The names that the key's columns have in a schema."""
+    def add_rows(self, rows: pa.Table, file: str, schema: Schema) -> None:
+        """A file has these rows, in the columns of a schema."""
+        keys, positions = self.located(rows, schema)
+        self.add(keys, file, positions)
+
+    def located(self, rows: pa.Table, schema: Schema) -> tuple[Keys, np.ndarray]:
+        """The keys of those of a file's rows that belong here, with their positions."""
         there = {str(each.field_id): each.name for each in schema.fields}
-        return [there[text.partition(" ")[0]] for text in self.key]
+        key = [there[text.partition(" ")[0]] for text in self.key]
+        positions = np.arange(rows.num_rows)
+        if self.end is not None:
+            positions = np.flatnonzero(rows.column(there[self.end.partition(" ")[0]]).is_null())
+        return keys_of(rows.take(pa.array(positions)), key), positions
 
     def find(self, keys: Keys) -> tuple[np.ndarray, Places]:
         """The rows of keys: the place of each one's key, and where it lies."""
@@ -110,12 +123,12 @@ class Index:
         places, numbers, positions = (np.concatenate(column) for column in zip(*found, strict=True))
         return places, Places(self.files, numbers, positions)
 
-    def add(self, keys: Keys, file: str | None, first: int = 0) -> None:
-        """Rows of keys are in a file now, from a position on and in order; None: they are gone."""
+    def add(self, keys: Keys, file: str | None, positions: np.ndarray | None = None) -> None:
+        """Rows of keys are in a file now, at some positions; None: they are gone."""
         number = GONE if file is None else len(self.files)
         if file is not None:
             self.files.append(file)
-        positions = np.arange(first, first + len(keys), dtype=np.int64)
+        positions = np.zeros(len(keys), np.int64) if positions is None else positions
         if len(keys):
             self._added(Entries(keys, np.full(len(keys), number, np.int32), positions).sorted())
 
@@ -157,6 +170,7 @@ class Index:
         node = {
             "version": _VERSION,
             "key": self.key,
+            "end": self.end,
             "snapshot": self.snapshot,
             "files": self.files,
             "names": self.names,
@@ -170,22 +184,22 @@ class Index:
                 shutil.rmtree(other, ignore_errors=True)  # another process may be removing it
 
 
-def _key(schema: Schema, key: Sequence[str]) -> list[str]:
-    """What identifies the columns of a key: their ids and types."""
-    there = {each.name: each for each in schema.fields}
-    return [f"{there[name].field_id} {there[name].field_type}" for name in key]
+def _columns(schema: Schema, key: Sequence[str], end: str | None) -> tuple[list[str], str | None]:
+    """What identifies the columns of a key, and the one that is null in rows of the index: their ids and types."""
+    there = {each.name: f"{each.field_id} {each.field_type}" for each in schema.fields}
+    return [there[name] for name in key], None if end is None else there[end]
 
 
-def _built(table: Table, key: Sequence[str]) -> Index:
+def _built(table: Table, key: Sequence[str], end: str | None) -> Index:
     """An index made of the key columns of all files."""
     forget(table)
     files = [entry.data_file for entry in entries(table)]
-    index = Index(folder_of(table), _key(table.schema(), key), None)
+    index = Index(folder_of(table), *_columns(table.schema(), key, end), None)
     data = [file for file in files if file.content == DataFileContent.DATA]
     index.files = [file.file_path for file in data]
     deletes = [file for file in files if file.content != DataFileContent.DATA]
     # Parts of one age, as a table may have several rows of a key.
-    names = [stored(index.folder, [part]) for part in _parts(table, data, deletes, key)]
+    names = [stored(index.folder, [part]) for part in _parts(table, data, deletes, key, end)]
     if names:
         parts = [(mapped(index.folder, name), 0) for name in names]
         index._append(merged(index.folder, parts, is_last=True))
@@ -194,14 +208,18 @@ def _built(table: Table, key: Sequence[str]) -> Index:
 
 
 def _parts(
-    table: Table, data: Sequence[DataFile], deletes: Sequence[DataFile], key: Sequence[str]
+    table: Table, data: Sequence[DataFile], deletes: Sequence[DataFile], key: Sequence[str], end: str | None
 ) -> Iterator[Entries]:
     """The entries of all rows, some at a time and sorted."""
     there = {each.name: each for each in table.schema().fields}
-    schema, dead = Schema(*(there[name] for name in key)), dead_rows(table, deletes)
+    names = [*key, *([] if end is None else [end])]
+    schema, dead = Schema(*(there[name] for name in names)), dead_rows(table, deletes)
     held: list[Entries] = []
     for number, file in enumerate(data):
         for positions, rows in rows_of(table, file, schema, dead):
+            if end is not None:
+                chosen = np.flatnonzero(rows.column(end).is_null())
+                positions, rows = positions[chosen], rows.take(pa.array(chosen))
             held.append(Entries(keys_of(rows, key), np.full(len(positions), number, np.int32), positions))
         if sum(map(len, held)) >= _AT_A_TIME:
             yield joined(held).sorted()

@@ -19,7 +19,7 @@ from tailrace.sinks.replica.iceberg.columns import arrow
 from tailrace.sinks.replica.iceberg.commits import Change, alter, commit, entries, listed
 from tailrace.sinks.replica.iceberg.errors import translated
 from tailrace.sinks.replica.iceberg.files import Places, Positions, dead_rows, rows_of, write_deletes, write_rows
-from tailrace.sinks.replica.iceberg.index import Index, keys_of
+from tailrace.sinks.replica.iceberg.index import Index
 from tailrace.sinks.replica.retention import LONGEST_SECONDS
 from tailrace.sinks.replica.table import LakeError, Mark
 
@@ -100,14 +100,14 @@ class Files:
         for file, some in write_rows(table, schema, stream, size):
             added.append(file)
             if index is not None:
-                moved.append((keys_of(some, index.columns(schema)), file.file_path))
+                moved.append((file.file_path, *index.located(some, schema)))
         left = _left(kept, dead)
         if left is not None:
             added.append(write_deletes(table, left))
         commit(table, Change(Operation.REPLACE, added, [*chosen, *deletes], is_whole=True), mark)
         if index is not None:
-            for keys, path in moved:
-                index.add(keys, path)
+            for path, keys, positions in moved:
+                index.add(keys, path, positions)
             index.save(table)
 
     @translated

@@ -167,9 +167,29 @@ class Iceberg:
         commit(self.table, Change(operation, [*(file for file, _ in written), *deletes]), mark)
         index.add(keys.take(np.flatnonzero(~is_put & is_there)), None)
         for file, some in written:
-            index.add(keys_of(some, key), file.file_path)
+            index.add_rows(some, file.file_path, self.table.schema())
         index.save(self.table)
         return len(new)
+
+    @translated
+    def succeed(self, key: Sequence[str], end: str, ends: pa.Table, versions: pa.Table, mark: Mark) -> None:
+        """See Table. A row that ends is deleted in its place and written again."""
+        schema = self.schema
+        names = [name for name in schema.names if name in key]
+        keys = keys_of(ends, names)
+        index = Index.of(self.table, names, end)
+        of, places = index.find(keys)
+        ended = self._rows_at(places, self.table.schema())
+        ended = ended.set_column(schema.get_field_index(end), end, ends.column(end).combine_chunks().take(pa.array(of)))
+        deletes = [write_deletes(self.table, places)] if len(of) else []
+        rows = pa.concat_tables([ended.cast(schema), versions.select(schema.names).cast(schema)])
+        written = list(write_rows(self.table, self.table.schema(), rows))
+        operation = Operation.OVERWRITE if deletes else Operation.APPEND
+        commit(self.table, Change(operation, [*(file for file, _ in written), *deletes]), mark)
+        index.add(keys.take(np.unique(of)), None)
+        for file, some in written:
+            index.add_rows(some, file.file_path, self.table.schema())
+        index.save(self.table)
 
     @translated
     def merge_bag(self, net: Net, added: pa.Table, mark: Mark) -> None:
@@ -209,17 +229,9 @@ class Iceberg:
         chosen = np.flatnonzero(wanted[of])
         there = {field.name: field for field in self.table.schema().fields}
         schema = Schema(*(there[name] for name in kept))
-        data = {file.file_path: file for file in self._files()[0]}
-        parts: list[pa.Table] = [arrow(schema).empty_table()]
-        numbers = places.numbers[chosen]
-        order = np.argsort(numbers, kind="stable")
-        for number in np.unique(numbers):
-            positions = places.positions[chosen][numbers == number]
-            found = [some for _, some in rows_of(self.table, data[places.files[number]], schema, {})]
-            parts.append(pa.concat_tables(found).take(pa.array(positions)))
-        old = pa.concat_tables(parts)
+        old = self._rows_at(Places(places.files, places.numbers[chosen], places.positions[chosen]), schema)
         source = np.full(rows.num_rows, -1)
-        source[of[chosen][order]] = np.arange(len(order))
+        source[of[chosen]] = np.arange(len(chosen))
         take = pa.array(source, mask=source < 0)
         for name in kept:
             at = rows.column_names.index(name)
@@ -228,6 +240,19 @@ class Iceberg:
             column = pc.if_else(keeps, values, rows.column(name).combine_chunks())
             rows = rows.set_column(at, rows.schema.field(at), column)
         return rows
+
+    def _rows_at(self, places: Places, schema: Schema) -> pa.Table:
+        """The rows at some places, in that order, in the columns of a schema."""
+        data = {file.file_path: file for file in self._files()[0]} if len(places.numbers) else {}
+        parts: list[pa.Table] = [arrow(schema).empty_table()]
+        order = np.lexsort((places.positions, places.numbers))
+        numbers, positions = places.numbers[order], places.positions[order]
+        for number in np.unique(numbers):
+            wanted = positions[numbers == number]
+            for at, rows in rows_of(self.table, data[places.files[number]], schema, {}):
+                low, high = np.searchsorted(wanted, (at[0], at[-1] + 1))
+                parts.append(rows.take(pa.array(wanted[low:high] - at[0])))
+        return pa.concat_tables(parts).take(pa.array(np.argsort(order)))
 
     def _alike(self, gone: pa.Table, names: Sequence[str]) -> Places:
         """As many rows of each image as are taken away."""

@@ -1,0 +1,77 @@
+"""The history that a replica keeps of a PostgreSQL table is the one that the table keeps itself by triggers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tailrace.pipeline.targets import ReplicaTarget
+from tailrace.testing.postgres import EmbeddedPostgres
+from tests.behaviour import versioned
+from tests.behaviour.engines import catalog
+from tests.behaviour.kept import Kept
+from tests.conftest import Database
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddedPostgres]:
+    """A server that stores when each transaction was committed."""
+    with EmbeddedPostgres(18, settings={"track_commit_timestamp": "on"}) as server:
+        yield server
+
+
+def target(folder: Path, lake: str, mode: str) -> ReplicaTarget:
+    if lake == "delta":
+        return ReplicaTarget.model_validate({"path": str(folder / "lake"), "mode": mode})
+    place = {"format": "iceberg", "namespace": "lake", "catalog": catalog(folder / "lake")}
+    return ReplicaTarget.model_validate({**place, "mode": mode})
+
+
+def follow(
+    server: EmbeddedPostgres, lake: ReplicaTarget, draw: Random, rounds: int
+) -> tuple[versioned.Kept, versioned.View]:
+    """The database's history and the replica's, after transactions, restarts and micro-batches that are repeated."""
+    name = f"history_{draw.getrandbits(32):x}"
+    server.create_database(name)
+    database = Database(server, name)
+    with ExitStack() as stack:
+        stack.callback(server.drop_database, name)
+        sessions: Sequence[Any] = [stack.enter_context(database.connect()) for _ in range(2)]
+        database.execute(versioned.SCHEMA)
+        kept = Kept(database, Path(), lake, table__include__list="public.items")
+        stack.callback(kept.stop)
+        kept.follow()
+        for _ in range(rounds):
+            versioned.transact(sessions, draw, draw.randint(1, 5))
+            splits = kept.capture.plan()
+            kept.write(splits)
+            if draw.random() < 0.3:
+                kept.write(splits)
+            if draw.random() < 0.1:
+                kept.restart()
+        kept.follow()
+        assert kept.why("items") is None
+        return versioned.Kept(sessions[0]), versioned.View(lake.root, lake.options)
+
+
+@pytest.mark.parametrize(
+    ("lake", "seed", "rounds"),
+    [
+        ("delta", 1, 8),
+        pytest.param("iceberg", 2, 8, marks=pytest.mark.long),
+        *(pytest.param(lake, seed, 60, marks=pytest.mark.long) for lake in ("delta", "iceberg") for seed in (3, 4)),
+    ],
+)
+def test_the_rows_as_of_any_commit_are_those_that_the_database_had(
+    server: EmbeddedPostgres, tmp_path: Path, lake: str, seed: int, rounds: int
+) -> None:
+    kept, view = follow(server, target(tmp_path, lake, "history"), Random(seed), rounds)
+    assert len(kept.states) > 2 * rounds
+    assert kept.differences(view.begun, view.as_of) == []
+    transactions = {*view.rows.column("_transaction").to_pylist()} - {None}
+    assert len(transactions) > rounds, "versions say of which transaction they are"
