@@ -36,7 +36,7 @@ from tailrace.pipeline.run_state import LAST_RUN, LEASE, caught_up, ended, ended
 from tailrace.pipeline.session import local_session, refuse_unsafe, without_pace_warnings
 from tailrace.pipeline.sink_health import SinkWatch
 from tailrace.pipeline.table_look import TableLook
-from tailrace.pipeline.target import Replica, Target, build
+from tailrace.pipeline.target import Replica, Target, build, complete_watch
 from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
 from tailrace.snapshot.chunk_size import fixed_size
@@ -79,6 +79,7 @@ class Run:
         self._registrar = target.registrar if isinstance(target, Replica) else None
         if self._registrar is not None:
             self._registrar.start()
+        self._complete = complete_watch(session, pipeline.definition, config, target)
         self._was_set_back, self._started_again = 0.0, 0
         self._tables = TableLook(pipeline.definition, target) if isinstance(target, Replica) else None
         # When the query is to be started again, in seconds of the steady clock; None while it runs.
@@ -119,6 +120,8 @@ class Run:
         """Wait for so long at most; whether the query has ended. Starts it again where that is due."""
         if isinstance(self._target, Replica):
             self._target.states.look()
+        if self._lease.lost is None:
+            self._complete.see(self._last())
         if self._tables is not None and self._caught_up() is not None:
             self._tables.look(str(self._query.id))
         try:
@@ -214,6 +217,7 @@ class Run:
         if self._lineage is not None:
             self._lineage.ended(error)
         if self._lease.lost is None:
+            self._complete.see(self._last(), is_last=True)
             ended(self._last_run, error, self._caught_up())
         self._lease.release()
 
@@ -231,12 +235,17 @@ class Run:
 
     def _caught_up(self) -> float | None:
         """See Owner."""
+        last = self._last()
+        return None if last is None else caught_up(last)
+
+    def _last(self) -> dict[str, Any] | None:
+        """The newest progress of the query, None without one."""
         try:
             with _sentences(self._pipeline):
                 last = self._query.lastProgress
         except TailraceError:  # Java is no more
             return None
-        return None if last is None else caught_up(json.loads(last.json))
+        return None if last is None else json.loads(last.json)
 
     def _lost(self) -> None:
         """Another run has taken the checkpoint over: `await_` raises the error."""
