@@ -2,57 +2,25 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from tests.behaviour.stepping import Stepped, stepping
-from tests.conformance.subject import KEY, NOTE, VALUE, Insert, Source, Subject
+from tests.conformance.subject import KEY, Source, Subject
+from tests.conformance.traffic import inserting
 
 pytestmark = pytest.mark.timeout(120)
 
-WRITERS, PATIENCE_S = 2, 40
-# So often the time has to advance under the writers.
-ADVANCES = 4
+PATIENCE_S = 40
+# So often the time has to advance under the writers, and so many rows they insert at least.
+ADVANCES, ROWS = 4, 50
 
 
 def until(stream: Stepped) -> int | None:
     """The time in microseconds that is true of the offset which was read last."""
     found: int | None = (stream.capture.latest() or {}).get("complete_us")
     return found
-
-
-@contextmanager
-def writers(source: Source, table: str) -> Iterator[dict[int, float]]:
-    """Threads that insert rows; by KEY the time at which the commit had returned. Raises what a writer raised."""
-    returned: dict[int, float] = {}
-    failures: list[BaseException] = []
-    over = threading.Event()
-
-    def write(number: int) -> None:
-        key = number
-        try:
-            while not over.wait(0.01):
-                source.commit(Insert(table, {KEY: key, VALUE: 0, NOTE: None}))
-                returned[key] = time.time()
-                key += WRITERS
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(WRITERS)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield returned
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
-    if failures:
-        raise failures[0]
 
 
 def test_what_was_committed_before_the_time_is_read_and_a_quiet_database_gets_newer(
@@ -73,8 +41,8 @@ def test_what_was_committed_before_the_time_is_read_and_a_quiet_database_gets_ne
         return until(stream)
 
     with stepping(subject.connector, source, snapshot__mode="no_data") as stream:
-        with writers(source, "clocked") as returned:
-            while advances < ADVANCES:
+        with inserting(source, "clocked") as returned:
+            while advances < ADVANCES or len(returned) < ROWS:
                 assert time.monotonic() < deadline, "the time does not advance under writers"
                 found = step()
                 if found is None:
@@ -85,7 +53,6 @@ def test_what_was_committed_before_the_time_is_read_and_a_quiet_database_gets_ne
                 last = found
                 before = {key for key, at in returned.copy().items() if at * 1e6 < found}
                 assert before <= seen, f"{sorted(before - seen)} were committed before {found}"
-            assert returned
         quiet = time.time() * 1e6
         while (step() or 0) <= quiet:
             assert time.monotonic() < deadline, "a quiet database does not get newer"
