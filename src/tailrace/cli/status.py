@@ -96,6 +96,14 @@ def table(status: Status) -> Table:
         grid.add_row("[red]set aside[/]", escape(f"{aside}; {stored} stored in {aside.place}"))
     for one in status.incomplete:
         grid.add_row("[yellow]incomplete[/]", escape(str(one)))
+    _add_lacking(grid, status)
+    for name, rows in status.tables.items():
+        grid.add_row(escape(name), counted(rows, "row"))
+    return grid
+
+
+def _add_lacking(grid: Table, status: Status) -> None:
+    """The tables of a replica that are not complete, and those that are gone."""
     for each in status.replica:
         if each.is_lacking and each.state != "aside":
             upto = f"; complete up to {each.complete_until}" if each.complete_until else ""
@@ -103,6 +111,3 @@ def table(status: Status) -> Table:
             grid.add_row(f"[yellow]{each.state}[/]", escape(said))
         elif each.state == "gone":
             grid.add_row("gone", escape(f"{each.table} since {each.since}"))
-    for name, rows in status.tables.items():
-        grid.add_row(escape(name), counted(rows, "row"))
-    return grid
