@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from tailrace.pipeline.definition import Definition
     from tailrace.spark.tables import DataFrame, TableChanges
 
-__all__ = ["TailraceError", "__version__", "observe", "signal", "tables", "variants"]
+__all__ = ["TailraceError", "__version__", "complete_until", "observe", "signal", "tables", "variants"]
 
 
 def observe(frame: DataFrame) -> DataFrame:
@@ -52,6 +53,20 @@ def tables(frame: DataFrame) -> Iterator[TableChanges]:
     from tailrace.spark import tables
 
     return tables.tables(frame)
+
+
+def complete_until(pipeline: Definition | str | Path, table: str | None = None) -> datetime | None:
+    """Up to which time of the source everything is in the sink, in UTC: every transaction whose commit had returned
+    to its client before that time, by the clock of the server. It never goes back.
+
+    `pipeline` is its file or definition, running or not; `table` a table of a replica, named as in signals:
+    `complete_until("pipeline.yaml", "public.orders")`. The value of a table stays where it was while the table is read
+    again, incomplete or set aside; that of the pipeline while any table is. None: nothing is known yet. Raises
+    ConfigError for a wrong file, TailraceError for a checkpoint that cannot be read.
+    """
+    from tailrace.pipeline.complete import until
+
+    return until(pipeline, table)
 
 
 def variants(frame: DataFrame) -> DataFrame:

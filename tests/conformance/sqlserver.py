@@ -123,6 +123,11 @@ class SqlServerSource(Source):
         """See Source.settle: one scan of the capture job."""
         self.server.capture.scan(int(self.server.lookup(f"SELECT ms.db_id('{self.name}')") or 0))
 
+    def rest(self) -> None:
+        """See Source.rest."""
+        super().rest()
+        self.server.capture.write_idle_row(int(self.server.lookup(f"SELECT ms.db_id('{self.name}')") or 0))
+
     def clear_signals(self) -> None:
         """See Source.clear_signals."""
         self.run("DELETE FROM signals")

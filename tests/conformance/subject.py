@@ -5,6 +5,7 @@ A new connector is tested by a Subject of its own in SUBJECTS (conftest.py). Tes
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -145,6 +146,10 @@ class Source(ABC):
 
     def settle(self) -> None:  # noqa: B027  # most have nothing to do
         """Wait until the log has what is committed, where a job of the server writes the log."""
+
+    def rest(self) -> None:
+        """Let some time pass without a change, at once where a job of the server notes that every few minutes."""
+        time.sleep(0.2)
 
     def image(self, written: Any) -> Row | None:
         """A row image of an event's value, or a row of a replica, as a row of `rows`."""

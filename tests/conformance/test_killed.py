@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.pipeline.complete import stored
 from tests.conformance.lakes import TestedLake
 from tests.conformance.pipelines import Line
 from tests.conformance.subject import KEY, NOTE, VALUE, Delete, Insert, Subject, Update
-from tests.conformance.traffic import traffic
+from tests.conformance.traffic import inserting, traffic
 
 # Each run starts Spark, on a machine that may be busy.
 pytestmark = pytest.mark.timeout(600)
@@ -106,6 +107,27 @@ def test_a_pipeline_killed_under_load_resumes(line: Line, place: str, nth: int) 
     with traffic(line.source, *TABLES), run(line) as process:
         killed(line, process, place, nth)
     finish(line)
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize(("place", "nth"), [("after-write", 3), ("after-plan", 3), ("after-commit", 3)])
+def test_what_is_complete_when_a_pipeline_is_killed_is_in_its_replica(line: Line, place: str, nth: int) -> None:
+    def until() -> int:
+        return stored(str(line.folder / "state")).until_us or 0
+
+    with inserting(line.source, "items") as returned, run(line) as process:
+        deadline = time.monotonic() + START_S
+        while not until() or not returned or until() < min(returned.values()) * 1e6:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        killed(line, process, place, nth)
+    said = until()
+    before = {key for key, at in returned.items() if at * 1e6 < said}
+    assert before
+    assert before <= {row[KEY] for row in line.replica("items")}
+    finish(line)
+    assert until() >= said
 
 
 def letters(line: Line, table: str) -> list[tuple[str, int]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tests.conformance.subject import KEY, NOTE, VALUE, Change, Delete, Insert, Source, Update
@@ -15,16 +16,39 @@ WRITERS, KEYS, FIRST_KEY = 2, 20, 1000
 @contextmanager
 def traffic(source: Source, *tables: str, pause: float = 0.05) -> Iterator[None]:
     """Transactions of several changes, of all kinds; every writer has keys of its own. Raises what a writer raised."""
+    with _writing(lambda number, over: _write(source, tables, number, over, pause)):
+        yield
+
+
+@contextmanager
+def inserting(source: Source, table: str) -> Iterator[dict[int, float]]:
+    """Transactions that insert a row each; by KEY the time at which the commit had returned. Raises as `traffic`."""
+    returned: dict[int, float] = {}
+
+    def insert(number: int, over: threading.Event) -> None:
+        key = FIRST_KEY + number
+        while not over.wait(0.01):
+            source.commit(Insert(table, {KEY: key, VALUE: 0, NOTE: None}))
+            returned[key] = time.time()
+            key += WRITERS
+
+    with _writing(insert):
+        yield returned
+
+
+@contextmanager
+def _writing(write: Callable[[int, threading.Event], None]) -> Iterator[None]:
+    """Writers in threads, by their numbers, until the block ends."""
     over = threading.Event()
     failures: list[BaseException] = []
 
-    def write(number: int) -> None:
+    def run(number: int) -> None:
         try:
-            _write(source, tables, number, over, pause)
+            write(number, over)
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(WRITERS)]
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(WRITERS)]
     for thread in threads:
         thread.start()
     try:

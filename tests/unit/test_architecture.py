@@ -305,5 +305,13 @@ def test_every_module_says_what_it_is_for() -> None:
 
 def test_public_names() -> None:
     """What users import from `tailrace` is a promise: take nothing away, add with care."""
-    assert tailrace.__all__ == ["TailraceError", "__version__", "observe", "signal", "tables", "variants"]
+    assert tailrace.__all__ == [
+        "TailraceError",
+        "__version__",
+        "complete_until",
+        "observe",
+        "signal",
+        "tables",
+        "variants",
+    ]
     assert all(hasattr(tailrace, name) for name in tailrace.__all__)

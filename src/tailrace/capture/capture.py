@@ -92,7 +92,8 @@ class Capture:
     def latest(self) -> dict[str, Any] | None:
         """Where the log ended at the last call of `head`, and how far that call's offset is behind; None before it.
 
-        `position` is text. `lag_ms`, `lag_bytes` and `log_retained_bytes` are missing where they are not known.
+        `position` is text. `complete_us` is CompleteUntil.at that offset, true once Spark has committed it. That,
+        `lag_ms`, `lag_bytes` and `log_retained_bytes` are missing where they are not known.
         """
         return None if self._newest is None else self._planner.behind(self._newest)
 

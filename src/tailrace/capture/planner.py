@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tailrace.capture.complete import CompleteUntil
 from tailrace.capture.first_snapshot import FirstSnapshot
 from tailrace.capture.lag import Lag
 from tailrace.capture.log_split import LogSplit
@@ -50,7 +51,7 @@ class Planner:
         self._has_started = False
         self._notices: tuple[Notice, ...] = ()
         self._log_end: LogEnd | None = None
-        self._lag = Lag()
+        self._lag, self._complete = Lag(), CompleteUntil()
 
     def horizon(self, here: Offset) -> Any:
         """Where the log ends now. The tables are looked at before, so that the log up to there is newer."""
@@ -76,6 +77,7 @@ class Planner:
         self._look(here)
         log_end = self._log_end = self._connector.log_end()
         self._tables.ended(log_end.position)
+        self._complete.look(self._connector.committed(log_end))
         if here.phase == STREAM and here.ts_us is not None:
             self._lag.look(here.ts_us / 1e6, here.position)
         self._lag.look(time.time(), log_end.position)
@@ -104,6 +106,8 @@ class Planner:
         found: dict[str, Any] = {"position": self._connector.text(end.position)}
         if here is not None:
             found["lag_ms"] = round(self._lag.seconds(now, here) * 1000)
+            if (until := self._complete.at(here)) is not None:
+                found["complete_us"] = until
         return found | dict(self._connector.measures(here, end))
 
     def plan(self, start: Offset, end: Offset) -> Sequence[Any]:

@@ -82,6 +82,8 @@ def table(status: Status) -> Table:
         measured = None if status.lag_bytes is None else size(status.lag_bytes)
         seconds = None if status.lag_seconds is None else f"{status.lag_seconds:,.1f} s"
         grid.add_row("lag", ", ".join(filter(None, (measured, seconds))) or "unknown")
+    if status.complete_until is not None:
+        grid.add_row("complete up to", status.complete_until)
     for detail in status.details:
         grid.add_row(detail.label, escape(detail.text) if detail.is_fine else f"[yellow]{escape(detail.text)}[/]")
     if status.snapshot is not None:
@@ -94,12 +96,18 @@ def table(status: Status) -> Table:
         grid.add_row("[red]set aside[/]", escape(f"{aside}; {stored} stored in {aside.place}"))
     for one in status.incomplete:
         grid.add_row("[yellow]incomplete[/]", escape(str(one)))
-    for each in status.replica:
-        if each.is_lacking and each.state != "aside":
-            said = f"{each.table} since {each.since}: {each.why}; {each.takes}"
-            grid.add_row(f"[yellow]{each.state}[/]", escape(said))
-        elif each.state == "gone":
-            grid.add_row("gone", escape(f"{each.table} since {each.since}"))
+    _add_lacking(grid, status)
     for name, rows in status.tables.items():
         grid.add_row(escape(name), counted(rows, "row"))
     return grid
+
+
+def _add_lacking(grid: Table, status: Status) -> None:
+    """The tables of a replica that are not complete, and those that are gone."""
+    for each in status.replica:
+        if each.is_lacking and each.state != "aside":
+            upto = f"; complete up to {each.complete_until}" if each.complete_until else ""
+            said = f"{each.table} since {each.since}: {each.why}; {each.takes}{upto}"
+            grid.add_row(f"[yellow]{each.state}[/]", escape(said))
+        elif each.state == "gone":
+            grid.add_row("gone", escape(f"{each.table} since {each.since}"))

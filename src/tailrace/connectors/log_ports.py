@@ -33,6 +33,17 @@ class LogEnd(Protocol):
         """The end: every transaction before it can be read."""
 
 
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Every transaction whose commit had returned to its client before a time lies before a position of the log.
+
+    `before_us` is by the server's clock, in microseconds since 1970 UTC.
+    """
+
+    before_us: int
+    position: Any
+
+
 class Lost(Protocol):
     """Log that a pipeline needs and the server no longer has; as a string, what is lost and why."""
 
@@ -135,6 +146,14 @@ class Connector(Protocol):
 
     def log_end(self) -> LogEnd:
         """Where the log ends now. What is planned up to there is compared by `lost` afterwards, never before."""
+
+    def committed(self, end: Any) -> Committed | None:
+        """What the query of this end says of commits; None where the server does not tell, or was not asked this time.
+
+        The clock must have been read before the position. Where another program writes the log that is read, the time
+        is that up to which it says it has written, and not the clock.
+        """
+        return None
 
     def measures(self, here: Any | None, end: Any) -> Mapping[str, int]:
         """What this database can measure of its log, for Spark's progress; `here` is None during a first snapshot.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, UnknownMetricFamily
@@ -73,6 +74,13 @@ def _tables(figures: Figures) -> list[Sample]:
     return _by(counts)
 
 
+def _complete(figures: Figures) -> list[Sample]:
+    """The pipeline's value has an empty label."""
+    status = figures.status
+    values = {"": status.complete_until, **{each.table: each.complete_until for each in status.replica}}
+    return _by({table: datetime.fromisoformat(at).timestamp() for table, at in values.items() if at is not None})
+
+
 def _headroom(figures: Figures) -> list[Sample]:
     slot = figures.status.fields.get("slot") or {}
     return _known(slot.get("headroom_bytes"))
@@ -98,6 +106,12 @@ FAMILIES = (
         "How long ago the log ended at what is planned to be read, or written to the sink.",
         _lag_seconds,
         ("stage",),
+    ),
+    Family(
+        "tailrace_complete_until_seconds",
+        "Time of the source, in seconds since 1970, up to which everything is in the sink; by table of a replica.",
+        _complete,
+        ("table",),
     ),
     Family(
         "tailrace_log_retained_bytes",

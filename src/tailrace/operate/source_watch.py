@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tailrace.capture.lag import Lag
@@ -15,6 +15,7 @@ from tailrace.errors import TailraceError
 from tailrace.operate.status import CONNECTION, ReplicaTable, SourceLook, replica_tables, source_look, unasked
 from tailrace.pipeline.aside import set_aside
 from tailrace.pipeline.checkpoint import Batch, Position, SparkAloneError
+from tailrace.pipeline.complete import Completeness, stored
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.progress import Progress
 from tailrace.pipeline.query_id import position_of
@@ -39,7 +40,7 @@ class Answer:
     """What was said last, `at` (seconds since 1970; None: nothing yet).
 
     `caught_up`: when the log last ended where the pipeline has written to, `planned_up` where it has planned to; None
-    if that is not known. `set_aside` and `replica` are tables of a replica.
+    if that is not known. `set_aside` and `replica` are tables of a replica. `complete` is what is in the sink.
     """
 
     source: SourceLook = _NOTHING
@@ -48,6 +49,7 @@ class Answer:
     planned_up: float | None = None
     set_aside: tuple[SetAside, ...] = ()
     replica: tuple[ReplicaTable, ...] = ()
+    complete: Completeness = field(default_factory=Completeness)
 
 
 class SourceWatch:
@@ -98,11 +100,20 @@ class SourceWatch:
         # The server has answered; the sink, which may be slow, is another matter.
         self._answer = replace(self._answer, source=source)
         self._since = None
-        aside, replica = self._tables()
+        complete = self._complete()
+        aside, replica = self._tables(complete)
         end = None if source.server is None else source.server.log_end
         done, planned = (offset or {} for offset in source.position.offsets)
         ups = self._written.see(done, source.here, end), self._read.see(planned, source.planned, end)
-        return Answer(source, time.time(), *ups, aside, replica)
+        return Answer(source, time.time(), *ups, aside, replica, complete)
+
+    def _complete(self) -> Completeness:
+        """What the checkpoint says; that of before if it cannot be read now."""
+        try:
+            return stored(self._definition.checkpoint)
+        except TailraceError as error:
+            log.warning("%s", error)
+            return self._answer.complete
 
     def _asked(self) -> SourceLook:
         """What they say. Whether the pipeline could resume is not asked: it runs, or has ended by the error of that."""
@@ -125,12 +136,12 @@ class SourceWatch:
             done = None if progress is None or progress.batch is None else Batch(progress.batch, progress.offset)
             return Position(done, done)
 
-    def _tables(self) -> tuple[tuple[SetAside, ...], tuple[ReplicaTable, ...]]:
+    def _tables(self, complete: Completeness) -> tuple[tuple[SetAside, ...], tuple[ReplicaTable, ...]]:
         """The tables of a replica that somebody has to look at; those of before if they cannot be read now."""
         progress = self._progress()
         try:
             aside = set_aside(self._definition) if progress is None or progress.set_aside else ()
-            return aside, replica_tables(self._definition)
+            return aside, replica_tables(self._definition, complete)
         except TailraceError:  # the sink is away, which the run says itself
             return self._answer.set_aside, self._answer.replica
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tailrace.connectors.ports import Admin, Detail, SourceState
     from tailrace.connectors.ports import Position as LogPosition
     from tailrace.pipeline.checkpoint import Position
+    from tailrace.pipeline.complete import Completeness
     from tailrace.pipeline.definition import Definition
     from tailrace.pipeline.progress import Progress
     from tailrace.pipeline.run_state import RunState
@@ -33,7 +34,10 @@ CONNECTION = "connection"
 
 @dataclass(frozen=True)
 class ReplicaTable:
-    """A table of a replica: its state, since when (ISO 8601), why it is not complete, and what it takes to be so."""
+    """A table of a replica: its state, since when (ISO 8601), why it is not complete, and what it takes to be so.
+
+    `complete_until`: see Completeness.
+    """
 
     table: str
     state: str
@@ -41,6 +45,7 @@ class ReplicaTable:
     why: str | None
     takes: str | None
     is_lacking: bool
+    complete_until: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class Status:
     `problems` what keeps changes from the pipeline now. `run` is whether the pipeline runs, and of what the last
     run ended; `set_aside` are the tables whose changes its replica cannot take. `details` and `fields` are what only
     this database has, for people and for `--json`. `live` is what the process of the run itself knows besides,
-    `offset` what is stored of the position.
+    `offset` what is stored of the position. `complete_until` is Completeness.until_us in ISO 8601.
     """
 
     name: str
@@ -88,6 +93,7 @@ class Status:
     replica: tuple[ReplicaTable, ...] = ()
     live: Live | None = None
     offset: Mapping[str, Any] | None = None
+    complete_until: str | None = None
 
     @property
     def is_lacking(self) -> bool:
@@ -151,14 +157,16 @@ def look(definition: Definition, *, compares: bool = True) -> Status:
     """
     from tailrace.pipeline.aside import set_aside
     from tailrace.pipeline.cataloguing import stored_problems
+    from tailrace.pipeline.complete import stored
     from tailrace.pipeline.run_state import run_state
     from tailrace.pipeline.sink_health import problem as sink_problem
 
     source = source_look(definition, compares=compares)
     run = run_state(definition.checkpoint)
     status = status_of(definition.name, definition.config(), source, run, time.time(), run.caught_up)
-    problems = (*status.problems, *stored_problems(definition))
-    status = replace(status, replica=replica_tables(definition), problems=problems)
+    problems, complete = (*status.problems, *stored_problems(definition)), stored(definition.checkpoint)
+    tables = replica_tables(definition, complete)
+    status = replace(status, replica=tables, problems=problems, complete_until=complete.text())
     if (away := sink_problem(definition)) is not None:
         return replace(status, problems=(*status.problems, away))
     try:
@@ -285,7 +293,7 @@ def first(
     return first_report(planned, done, estimate, server.reads_snapshot, now)
 
 
-def replica_tables(definition: Definition) -> tuple[ReplicaTable, ...]:
+def replica_tables(definition: Definition, complete: Completeness) -> tuple[ReplicaTable, ...]:
     """The states of a replica's tables; none for other sinks, and for a checkpoint that Spark alone can read."""
     from tailrace.pipeline.checkpoint import SparkAloneError
     from tailrace.pipeline.replica_states import stored_states
@@ -307,6 +315,7 @@ def replica_tables(definition: Definition) -> tuple[ReplicaTable, ...]:
             "; ".join(state.why) or None,
             takes(state, reaction) if state.is_lacking else None,
             state.is_lacking,
+            complete.text(name),
         )
         for name, state in sorted(states.items())
     )

@@ -189,7 +189,13 @@ class RunWatch:
             status = replace(status, problems=problems, snapshot=progress.snapshot or status.snapshot)
         silent = time.monotonic() - self._said_at - (START_SECONDS if progress is None else 0.0) if runs else 0.0
         live = Live(progress, silent, self._is_paused)
-        return replace(status, live=live, set_aside=answer.set_aside, replica=answer.replica)
+        return replace(
+            status,
+            live=live,
+            set_aside=answer.set_aside,
+            replica=answer.replica,
+            complete_until=answer.complete.text(),
+        )
 
 
 def _read(answer: Answer) -> tuple[int | None, float | None]:

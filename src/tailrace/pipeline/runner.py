@@ -36,7 +36,7 @@ from tailrace.pipeline.run_state import LAST_RUN, LEASE, caught_up, ended, ended
 from tailrace.pipeline.session import local_session, refuse_unsafe, without_pace_warnings
 from tailrace.pipeline.sink_health import SinkWatch
 from tailrace.pipeline.table_look import TableLook
-from tailrace.pipeline.target import Replica, Target, build
+from tailrace.pipeline.target import Replica, Target, build, complete_watch
 from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
 from tailrace.snapshot.chunk_size import fixed_size
@@ -71,14 +71,14 @@ class Run:
         self._admin: Admin = package.admin(config)
         self._chunk_size = fixed_size(config)
         self._session, self._target, self._pipeline, self._lease = session, target, pipeline, lease
-        self._own_session = None if pipeline.session else session
-        self._last_run = last_run
+        self._own_session, self._last_run = None if pipeline.session else session, last_run
         self._restarts = Restarts.of(config.number("errors.max.retries"))
         self._clock, self._activity, self._batches = ClockWatch(), ActivityWatch(), BatchTotals()
         self._sink = SinkWatch(pipeline.definition if pipeline.target is None else None)
         self._registrar = target.registrar if isinstance(target, Replica) else None
         if self._registrar is not None:
             self._registrar.start()
+        self._complete = complete_watch(session, pipeline.definition, config, target)
         self._was_set_back, self._started_again = 0.0, 0
         self._tables = TableLook(pipeline.definition, target) if isinstance(target, Replica) else None
         # When the query is to be started again, in seconds of the steady clock; None while it runs.
@@ -119,6 +119,7 @@ class Run:
         """Wait for so long at most; whether the query has ended. Starts it again where that is due."""
         if isinstance(self._target, Replica):
             self._target.states.look()
+        self._complete.see(self._last())
         if self._tables is not None and self._caught_up() is not None:
             self._tables.look(str(self._query.id))
         try:
@@ -214,6 +215,7 @@ class Run:
         if self._lineage is not None:
             self._lineage.ended(error)
         if self._lease.lost is None:
+            self._complete.see(self._last(), is_last=True)
             ended(self._last_run, error, self._caught_up())
         self._lease.release()
 
@@ -231,12 +233,16 @@ class Run:
 
     def _caught_up(self) -> float | None:
         """See Owner."""
+        return None if (last := self._last()) is None else caught_up(last)
+
+    def _last(self) -> dict[str, Any] | None:
+        """The newest progress of the query, None without one."""
         try:
             with _sentences(self._pipeline):
-                last = self._query.lastProgress
+                last = self._query.lastProgress if self._lease.lost is None else None
+            return None if last is None else json.loads(last.json)
         except TailraceError:  # Java is no more
             return None
-        return None if last is None else caught_up(json.loads(last.json))
 
     def _lost(self) -> None:
         """Another run has taken the checkpoint over: `await_` raises the error."""
@@ -252,26 +258,22 @@ class Run:
     def progress(self) -> Progress:
         """The progress of the newest finished batches."""
         with _sentences(self._pipeline):
-            recent = [json.loads(progress.json) for progress in self._query.recentProgress]
-            status = self._query.status
+            recent, status = [json.loads(each.json) for each in self._query.recentProgress], self._query.status
         if not self._counts_itself:
             for batch in recent:
                 self._written[batch["batchId"]] = batch["numInputRows"]
         self._batches.see(recent)
         last = recent[-1] if recent else {}
-        seconds = last.get("durationMs", {}).get("triggerExecution", 0) / 1000
-        offset = offset_of(last, "endOffset")
-        here = self._admin.position(offset)
-        activity, activity_seconds = self._activity.look(status, last)
+        offset, (activity, activity_seconds) = offset_of(last, "endOffset"), self._activity.look(status, last)
         if self._due is not None:
             activity, activity_seconds = RESTARTS, max(0.0, self._due - time.monotonic())
         return Progress(
             batch=last.get("batchId"),
             events=self._written.total,
-            batch_seconds=seconds,
+            batch_seconds=last.get("durationMs", {}).get("triggerExecution", 0) / 1000,
             offset=offset,
             snapshot=self._snapshot(offset),
-            position=None if here is None else here.to_text(),
+            position=None if (here := self._admin.position(offset)) is None else here.to_text(),
             latest=offset_of(last, "latestOffset"),
             activity=activity,
             activity_seconds=activity_seconds,
@@ -317,13 +319,11 @@ class Pipeline:
     def log(self) -> Path:
         """Where the lines of Spark and Java go when the session is our own: a file in a local checkpoint."""
         checkpoint = self.definition.checkpoint
-        folder = Path(tempfile.gettempdir()) if "://" in checkpoint else Path(checkpoint)
-        return folder / f"{self.definition.name}.log"
+        return Path(tempfile.gettempdir() if "://" in checkpoint else checkpoint) / f"{self.definition.name}.log"
 
     def start(self) -> Run:
         """Starts the stream. Raises ConfigError for a wrong config, TailraceError for what the first steps show."""
-        definition = self.definition
-        config = definition.config()
+        definition, config = self.definition, self.definition.config()
         if self.session is not None:
             demand_java(self.session, "a pipeline, which looks after its checkpoint and its query,")
         session = self.session or self._local_session()

@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from tailrace.config import Config
@@ -16,15 +17,20 @@ from tailrace.errors import ConfigError
 from tailrace.events.converter import Converter
 from tailrace.events.forms import are_json
 from tailrace.model.change import ChangeBatch, from_ipc
+from tailrace.pipeline.complete import FILE as COMPLETE
+from tailrace.pipeline.complete import Completeness, CompleteWatch
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget
+from tailrace.pipeline.files import checkpoint_file
 from tailrace.pipeline.registrar import Registrar
-from tailrace.pipeline.table_states import TableStates
+from tailrace.pipeline.table_states import TableStates, shown
 from tailrace.sinks.console import ConsoleSink
 from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
 from tailrace.sinks.kafka.sink import KafkaSink
 from tailrace.sinks.null import NullSink
 from tailrace.sinks.replica.aside import SetAside, found
+from tailrace.sinks.replica.complete import ALL
+from tailrace.sinks.replica.complete import write as write_complete
 from tailrace.sinks.replica.others import other_tables
 from tailrace.sinks.replica.sink import ReplicaSink, TableReport
 from tailrace.sinks.replica.upkeep import Upkeep
@@ -34,7 +40,7 @@ from tailrace.spark.versions import demand_delta
 from tailrace.transforms import parse
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
@@ -80,6 +86,15 @@ def build(definition: Definition, config: Config) -> Target:
     return ConsoleSink() if definition.sink.kind == "console" else NullSink()
 
 
+def complete_watch(session: SparkSession, definition: Definition, config: Config, target: Target) -> CompleteWatch:
+    """What follows up to which time the sink of a pipeline is complete."""
+    file = checkpoint_file(session, definition.checkpoint, COMPLETE)
+    if isinstance(target, Replica):
+        publish = partial(target.publish, definition.name)
+        return CompleteWatch(file, config, lambda: target.states.tables, publish)
+    return CompleteWatch(file, config, dict, None)
+
+
 @dataclass
 class Replica:
     """The replica sink, hooked into a stream. `written` counts the rows it changed by batch, `rows` by table.
@@ -114,6 +129,13 @@ class Replica:
     def others(self, query_id: str, known: Iterable[str]) -> list[str]:
         """The tables that the query has written, without those of these unique names. Raises SinkError."""
         return other_tables(self.target.root, self.target.options, self.target.names, query_id, known)
+
+    def publish(self, pipeline: str, complete: Completeness) -> None:
+        """Write up to which time the tables are complete into a table beside them. Raises SinkError."""
+        until = {ALL: complete.until(), **{shown(name): complete.until(name) for name in complete.tables}}
+        failure = write_complete(self.target.root, self.target.options, pipeline, until)
+        if failure is not None:
+            log.warning("%s", failure)
 
     def _write(self, frame: DataFrame, batch_id: int) -> None:
         target = self.target

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tailrace.config import Config
 from tailrace.connectors.base import Chunk
+from tailrace.connectors.log_ports import Committed
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import Gap, SharedLogConnector
 from tailrace.errors import OffsetError
@@ -18,10 +20,14 @@ from tailrace_folder.snapshots import Fence, FolderSnapshots, read
 
 @dataclass(frozen=True)
 class LogRange:
-    """Implements LogEnd, and is what a task reads: the lines of (start, position]."""
+    """Implements LogEnd, and is what a task reads: the lines of (start, position].
+
+    `asked_us` is when the end was looked for, in microseconds since 1970.
+    """
 
     start: Line
     position: Line
+    asked_us: int = 0
 
 
 class FolderConnector(SharedLogConnector):
@@ -55,8 +61,11 @@ class FolderConnector(SharedLogConnector):
         return [table.captured.schema for table in rows.tables(config, Log.of(config).now())]
 
     def log_end(self) -> LogRange:
-        log = Log.of(self.config)
-        return LogRange(log.begin, log.end())
+        log, now = Log.of(self.config), time.time_ns() // 1000
+        return LogRange(log.begin, log.end(), now)
+
+    def committed(self, end: LogRange) -> Committed:
+        return Committed(end.asked_us, end.position)
 
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: Line | None = None, is_routine: bool = False

@@ -26,7 +26,7 @@ from tailrace.connectors.change_tables.schema_changes import Switch
 from tailrace.connectors.change_tables.snapshots import ChangeTableSnapshots
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.change_tables.takeover import reading_of
-from tailrace.connectors.log_ports import Watched
+from tailrace.connectors.log_ports import Committed, Watched
 from tailrace.connectors.notifications import WITHOUT_ROWS
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS, Gap, SharedLogConnector
@@ -50,10 +50,14 @@ _UNBROUGHT = "the table has rows that were written before its changes were captu
 
 @dataclass(frozen=True)
 class LogEnd:
-    """Implements LogEnd: what is captured, and the change tables at that time."""
+    """Implements LogEnd: what is captured, and the change tables at that time.
+
+    `captured_us`: see Dialect.captured_us; None where that was not asked.
+    """
 
     position: Reading
     instances: tuple[Instance, ...]
+    captured_us: int | None = None
 
 
 class ChangeTableConnector(SharedLogConnector):
@@ -129,16 +133,24 @@ class ChangeTableConnector(SharedLogConnector):
         """See Connector.log_end: where nothing is left to read, change tables are checked once a second."""
 
         def query(connection: Connection) -> LogEnd:
-            end, now = self._captured(connection), time.monotonic()
-            if now - self._looked >= _LOOKS_S:
-                self._looked = now
+            now, captured = time.monotonic(), None
+            is_due = now - self._looked >= _LOOKS_S
+            if is_due:
+                # Before the end, which then lies behind all that was captured up to that time.
+                self._looked, captured = now, self.dialect.captured_us(connection, self.config)
+            end = self._captured(connection)
+            if is_due:
                 self.look(connection, end)
             elif self._end is not None and self._end.position == end == self._here:
                 return self._end
-            return LogEnd(end, self._instances(connection, end))
+            return LogEnd(end, self._instances(connection, end), captured)
 
         self._end = self._server.ask(query)
         return self._end
+
+    def committed(self, end: LogEnd) -> Committed | None:
+        """See Connector.committed: bounded by the program that captures, and never by the server's clock."""
+        return None if end.captured_us is None else Committed(end.captured_us, end.position)
 
     def _current_end(self, connection: Connection) -> LogEnd:
         end = self._captured(connection)

@@ -45,6 +45,12 @@ class Dialect(SqlDialect, Protocol):
     def log_end(self, connection: Any, config: Config) -> Reading:
         """See SqlDialect.log_end: how far the log of each database is captured."""
 
+    def captured_us(self, connection: Any, config: Config) -> int | None:
+        """The time up to which all commits are captured, in microseconds since 1970 UTC; None where it is not known.
+
+        It is asked for before `log_end`, and is that of the database which is furthest behind.
+        """
+
     def follows(self, connection: Any, database: str, lsn: str, other: str) -> bool:
         """Whether there can be no LSN between the two."""
 

@@ -17,7 +17,7 @@ from tailrace.connectors.db2 import failures, statements
 from tailrace.connectors.db2.catalog import Catalog, statistics
 from tailrace.connectors.db2.client import Connection, Server, connect
 from tailrace.connectors.db2.failures import FAILURES
-from tailrace.connectors.db2.log.end import intervals, log_end, wait_for_capture
+from tailrace.connectors.db2.log.end import captured_us, intervals, log_end, wait_for_capture
 from tailrace.connectors.db2.log.last import last_change
 from tailrace.connectors.db2.log.reader import RegisteredTable, change_table
 from tailrace.connectors.db2.position import SOURCE_TYPE, literal_of
@@ -167,6 +167,10 @@ class Db2Dialect(Dialect):
     def log_end(self, connection: Any, config: Config) -> Reading:
         """See Dialect.log_end."""
         return log_end(connection, config)
+
+    def captured_us(self, connection: Any, config: Config) -> int | None:
+        """See Dialect.captured_us."""
+        return captured_us(connection, config)
 
     def wait_for_log(self, connection: Any, config: Config) -> None:
         """See Dialect.wait_for_log."""

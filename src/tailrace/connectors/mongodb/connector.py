@@ -10,6 +10,7 @@ from typing import Any
 from pymongo.errors import OperationFailure
 
 from tailrace.config import Config
+from tailrace.connectors.log_ports import Committed
 from tailrace.connectors.mongodb import takeover
 from tailrace.connectors.mongodb.catalog import Collections
 from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, RAW, TOO_LARGE, Client, Server
@@ -30,7 +31,7 @@ from tailrace.connectors.mongodb.position import (
 )
 from tailrace.connectors.mongodb.record_format import source_block
 from tailrace.connectors.mongodb.snapshot.chunks import ReadTime
-from tailrace.connectors.mongodb.snapshot.reads import cluster_time, oldest_time
+from tailrace.connectors.mongodb.snapshot.reads import cluster_time, oldest_time, written_before
 from tailrace.connectors.mongodb.snapshot.rows import read
 from tailrace.connectors.mongodb.snapshot.server import MongoSnapshots
 from tailrace.connectors.mongodb.types.layout import Values
@@ -45,6 +46,7 @@ class LogEnd:
     """Implements LogEnd: behind the newest change that a majority of the members has."""
 
     position: str
+    committed: Committed | None = None
 
 
 class MongoConnector(SharedLogConnector):
@@ -117,7 +119,13 @@ class MongoConnector(SharedLogConnector):
 
     def log_end(self) -> LogEnd:
         """See Connector.log_end."""
-        return LogEnd(end_of(self._server.ask(cluster_time)))
+        known = self._server.ask(written_before)
+        committed = None if known is None else Committed(known[0], end_of(known[1]))
+        return LogEnd(end_of(self._server.ask(cluster_time)), committed)
+
+    def committed(self, end: LogEnd) -> Committed | None:
+        """See Connector.committed."""
+        return end.committed
 
     def taken_over(self, end: LogEnd) -> tuple[str, Mapping[str, Any]] | None:
         """See Connector.taken_over."""

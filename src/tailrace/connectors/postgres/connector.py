@@ -12,7 +12,7 @@ import psycopg
 
 from tailrace.config import Config
 from tailrace.config.filters import guard
-from tailrace.connectors.log_ports import Watched
+from tailrace.connectors.log_ports import Committed, Watched
 from tailrace.connectors.notifications import INITIAL, SKIPPED, Notice
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.postgres import takeover
@@ -128,6 +128,12 @@ class PostgresConnector:
     def log_end(self) -> LogEnd:
         """See Connector.log_end."""
         return self._control.log_end()
+
+    def committed(self, end: LogEnd) -> Committed | None:
+        """See Connector.committed."""
+        if end.committed_us is None or end.inserted is None:
+            return None
+        return Committed(end.committed_us, end.inserted)
 
     def measures(self, here: int | None, end: LogEnd) -> Mapping[str, int]:
         """See Connector.measures: the slot keeps the log from its restart_lsn on."""

@@ -20,7 +20,7 @@ from tailrace.connectors.sqlserver.client import Connection, Server, is_read_onl
 from tailrace.connectors.sqlserver.failures import FAILURES, NO_OBJECT, number_of
 from tailrace.connectors.sqlserver.filling import filled
 from tailrace.connectors.sqlserver.log.capture import wait_for_capture
-from tailrace.connectors.sqlserver.log.end import commit, has_log_around, log_end
+from tailrace.connectors.sqlserver.log.end import captured_us, commit, has_log_around, log_end
 from tailrace.connectors.sqlserver.log.last import last_change
 from tailrace.connectors.sqlserver.log.reader import InstanceTable, change_table
 from tailrace.connectors.sqlserver.position import SOURCE_TYPE, literal_of
@@ -219,6 +219,10 @@ class SqlServerDialect(Dialect):
     def log_end(self, connection: Connection, config: Config) -> Reading:
         """See Dialect.log_end."""
         return log_end(connection, config)
+
+    def captured_us(self, connection: Connection, config: Config) -> int | None:
+        """See Dialect.captured_us."""
+        return captured_us(connection, config)
 
     def wait_for_log(self, connection: Connection, config: Config) -> None:
         """See Dialect.wait_for_log."""

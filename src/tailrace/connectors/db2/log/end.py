@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.lsn import text_of
@@ -20,6 +20,7 @@ SELECT MAX(t.SYNCHPOINT) FROM (SELECT CD_NEW_SYNCHPOINT AS SYNCHPOINT FROM {cont
 UNION ALL SELECT SYNCHPOINT FROM {control}.IBMSNAP_REGISTER) t WITH CS
 """
 _TIME = "SELECT MAX(SYNCHTIME) FROM {control}.IBMSNAP_REGISTER WHERE GLOBAL_RECORD = 'Y' WITH CS"
+_TIME_UTC = "SELECT MAX(SYNCHTIME) - CURRENT TIMEZONE FROM {control}.IBMSNAP_REGISTER WHERE GLOBAL_RECORD = 'Y' WITH CS"
 _NOW = "SELECT CURRENT TIMESTAMP FROM SYSIBM.SYSDUMMY1"
 _INTERVALS = "SELECT COMMIT_INTERVAL, SLEEP_INTERVAL FROM {control}.IBMSNAP_CAPPARMS WITH CS"
 # Defaults of the capture program, in seconds, where its parameters cannot be read.
@@ -48,6 +49,12 @@ def captured_time(connection: Connection, config: Config) -> datetime | None:
     """Up to which local time the capture program has read the log; None if it never ran."""
     found: datetime | None = connection.value(_TIME.format(control=control(config)))
     return found
+
+
+def captured_us(connection: Connection, config: Config) -> int | None:
+    """See Dialect.captured_us: SYNCHTIME of the global record, which the program sets when it has read that far."""
+    found: datetime | None = connection.value(_TIME_UTC.format(control=control(config)))
+    return None if found is None else round(found.replace(tzinfo=timezone.utc).timestamp() * 1_000_000)
 
 
 def intervals(connection: Connection, config: Config) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 import bson
 from bson import json_util
 from bson.binary import UUID_SUBTYPE, Binary
+from pymongo import ReadPreference
 from pymongo.errors import OperationFailure
 
 from tailrace.connectors.mongodb.client import ALL_DATES, RAW, SNAPSHOT_UNAVAILABLE, Client
@@ -31,6 +32,22 @@ def cluster_time(client: Client) -> int:
         raise SourceError("the server is no member of a replica set, so it has no change streams", remedy=remedy)
     newest = answer.get("lastWrite", {}).get("majorityOpTime", {}).get("ts") or answer["operationTime"]
     return number(newest)
+
+
+def written_before(client: Client) -> tuple[int, int] | None:
+    """The primary's clock in microseconds since 1970, and the newest change after that, as a 64-bit BSON timestamp.
+
+    Whatever was acknowledged before the clock, by any write concern, is at or before that change. None from a member
+    that is not the primary, and through mongos, which does not know the newest change of every shard.
+    """
+    admin = client.admin
+    # One answer has the change before the clock: so of the first one the clock counts, and the change of the second.
+    clock = admin.command("hello", read_preference=ReadPreference.PRIMARY)["localTime"]
+    answer = admin.command("hello", read_preference=ReadPreference.PRIMARY)
+    newest = answer.get("lastWrite", {}).get("opTime", {}).get("ts")
+    if newest is None or not answer.get("isWritablePrimary"):
+        return None
+    return int(clock.timestamp() * 1000) * 1000, number(newest)
 
 
 def oldest_time(client: Client) -> int | None:

@@ -36,12 +36,28 @@ SELECT min(at) FILTER (WHERE at > {clock} AND NOT is_replicated), coalesce(bool_
 FROM commits WHERE start < {reached}
 """
 
+# A standby's time is read before its position, as the row of the subquery comes first. `statement_timestamp` is the
+# time when the query came.
+_END = """
+WITH before AS MATERIALIZED (
+  SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_xact_replay_timestamp() ELSE statement_timestamp() END AS at
+)
+SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END::text,
+  pg_is_in_recovery(), CASE WHEN pg_is_in_recovery() THEN NULL ELSE {timeline} END,
+  (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+  (SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = %s),
+  (extract(epoch FROM before.at) * 1000000)::bigint,
+  CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_wal_insert_lsn() END::text
+FROM before
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class LogEnd:
     """Where a server's log ends, its clock then, and the slot's confirmed position.
 
-    A standby may be behind what it had before it restarted.
+    A standby may be behind what it had before it restarted. `committed_us` and `inserted`: what had returned from its
+    commit before that time lies before that position, see `log_end`; None where nothing is known.
     """
 
     lsn: int
@@ -49,6 +65,8 @@ class LogEnd:
     timeline: int | None
     clock_us: int
     confirmed: int | None
+    committed_us: int | None = None
+    inserted: int | None = None
 
     @property
     def position(self) -> int:
@@ -62,19 +80,28 @@ class LogEnd:
 
 
 def log_end(connection: psycopg.Connection, slot: str, *, with_timeline: bool) -> LogEnd:
-    """Where the server's log ends now, flushed; with the timeline where it can tell that (no standby does)."""
+    """Where the server's log ends now, flushed; with the timeline where it can tell that (no standby does).
+
+    A commit returns when its record is in the log, and with synchronous_commit=off before that is flushed. So what had
+    returned before the query came lies before the end of the log that is not flushed yet. A standby does not know its
+    primary's clock, but the time of the last transaction that it has replayed: a server takes that before it writes the
+    commit into the log, so whatever had returned before it was written earlier.
+    """
     timeline = (
         "('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::int" if with_timeline else "NULL"
     )
-    row = connection.execute(
-        "SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END::text, "
-        f"pg_is_in_recovery(), CASE WHEN pg_is_in_recovery() THEN NULL ELSE {timeline} END, "
-        "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
-        "(SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = %s)".encode(),
-        [slot],
-    ).fetchone()
+    row = connection.execute(_END.format(timeline=timeline).encode(), [slot]).fetchone()
     assert row is not None
-    return LogEnd(parse_lsn(row[0]), row[1], row[2], row[3], None if row[4] is None else parse_lsn(row[4]))
+    end, is_standby, timeline_id, clock_us, confirmed, committed_us, inserted = row
+    return LogEnd(
+        parse_lsn(end),
+        is_standby,
+        timeline_id,
+        clock_us,
+        None if confirmed is None else parse_lsn(confirmed),
+        committed_us,
+        parse_lsn(end) if inserted is None else _before_header(parse_lsn(inserted)),
+    )
 
 
 def left_at(config: Config, now: LogEnd, timeline: int | None, reached: int) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import datetime, timedelta, timezone
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.lsn import text_of
@@ -16,6 +17,11 @@ from tailrace.connectors.sqlserver.statements import name
 log = logging.getLogger(__name__)
 
 AGENT_DOWN = "No maximum LSN recorded in the database; SQL Server Agent is not running"
+_NEWEST = """
+SELECT TOP 1 CONVERT(varchar(30), tran_end_time, 126), CONVERT(varchar(30), GETDATE(), 126),
+(SELECT DATEPART(TZOFFSET, SYSDATETIMEOFFSET())) FROM {db}.cdc.lsn_time_mapping ORDER BY start_lsn DESC
+"""
+_ROUNDED, _AHEAD = timedelta(milliseconds=4), timedelta(minutes=10)
 _IDLE = (
     "no maximum LSN is recorded in %s: SQL Server Agent does not run, nothing was captured yet, or clean-up has "
     "emptied the change tables of a quiet database. Which of these is unknown, because the Agent's state cannot be "
@@ -31,6 +37,26 @@ def log_end(connection: Connection, config: Config) -> Reading:
 def maximum(connection: Connection, database: str) -> str:
     """The highest LSN that the capture job has reached; it notes one now and then in a quiet database, too."""
     return text_of(connection.value(f"SELECT {name(database)}.sys.fn_cdc_get_max_lsn()"))
+
+
+def captured_us(connection: Connection, config: Config) -> int | None:
+    """See Dialect.captured_us: when the newest transaction ended that the capture job has noted.
+
+    Transactions are captured in the order of their commits. A time is the server's local one, rounded to a 300th of a
+    second. One that is ahead of the clock was noted before this was set back, and says nothing.
+    """
+    times = []
+    for database in databases(connection, config):
+        rows = connection.rows(_NEWEST.format(db=name(database)))
+        if not rows:
+            return None
+        ended, now, minutes = rows[0]
+        at, present = (datetime.fromisoformat(str(each)) for each in (ended, now))
+        if at - present > _AHEAD:
+            return None
+        utc = at - timedelta(minutes=int(minutes)) - _ROUNDED
+        times.append(round(utc.replace(tzinfo=timezone.utc).timestamp() * 1_000_000))
+    return min(times, default=None)
 
 
 def end_of_transactions(connection: Connection, database: str, start: str, end: str, most: int) -> str:
