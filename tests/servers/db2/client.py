@@ -113,11 +113,14 @@ class Db2Client:
             for owner, table in session.rows(_REGISTERED):
                 if schema in (None, owner):
                     session.rows(f"CALL ASNCDC.REMOVETABLE('{owner}', '{table}')")
-            for owner, table in session.rows(_USER_TABLES):
-                if schema in (None, owner):
-                    session.rows(f'DROP TABLE "{owner}"."{table}"')
+            tables = [tuple(row) for row in session.rows(_USER_TABLES) if schema in (None, row[0])]
+            for owner, table in tables:
+                session.rows(f'DROP TABLE "{owner}"."{table}"')
             if schema is not None:
                 return
+            mine = session.rows("VALUES CURRENT SCHEMA")[0][0]
+            for owner in {owner for owner, _ in tables} - {mine}:
+                session.rows(f'DROP SCHEMA "{owner}" RESTRICT')
             session.rows("DELETE FROM ASNCDC.IBMSNAP_UOW")
             session.rows("DELETE FROM ASNCDC.IBMSNAP_PRUNCNTL")
             session.rows("UPDATE ASNCDC.IBMSNAP_REGISTER SET SYNCHPOINT = NULL, SYNCHTIME = NULL")
