@@ -369,7 +369,7 @@ def check_together(config: Config) -> Iterator[Problem]:
     yield from _check_notifications(config)
     if config.flag("openlineage.integration.enabled") and find_spec("openlineage") is None:
         message = "lineage events need openlineage-python, not installed here"
-        yield Problem("openlineage.integration.enabled", message, "pip install '.[lineage]' in a clone")
+        yield Problem("openlineage.integration.enabled", message, "pip install 'tailrace[lineage]'")
     if "kafka" in config.names("signal.enabled.channels") and not config.optional("signal.kafka.bootstrap.servers"):
         yield Problem("signal.kafka.bootstrap.servers", "A value is required", "the kafka signal channel needs it")
 
@@ -386,4 +386,4 @@ def _check_notifications(config: Config) -> Iterator[Problem]:
     missing = [name for name in ("httpx", "tenacity") if "http" in channels and find_spec(name) is None]
     if missing:
         message = f"the http notification channel needs {' and '.join(missing)}, not installed here"
-        yield Problem("notification.enabled.channels", message, "pip install '.[notify]' in a clone")
+        yield Problem("notification.enabled.channels", message, "pip install 'tailrace[notify]'")

@@ -62,7 +62,7 @@ class Entry:
         if missing:
             what = f"the drivers of the connector {self.name} are not installed (missing: {', '.join(missing)})"
             raise ConfigError(
-                what, remedy=f"in a clone: pip install '{self.install}'; on a cluster, where Spark's workers run, too"
+                what, remedy=f"pip install '{self.install}'; on a cluster, where Spark's workers run, too"
             )
         return _package(self)
 
@@ -73,7 +73,7 @@ def _package(entry: Entry) -> ConnectorPackage:
         package: ConnectorPackage = imported(entry.package)()
         return package
     except (ImportError, AttributeError) as error:
-        remedy = f"in a clone: pip install --force-reinstall '{entry.install}'" if entry.install else None
+        remedy = f"pip install --force-reinstall '{entry.install}'" if entry.install else None
         raise ConfigError(f"the connector {entry.name} cannot be imported: {error}", remedy=remedy) from error
 
 
@@ -93,7 +93,7 @@ POSTGRES = Entry(
     options="tailrace.connectors.postgres.config:OPTIONS",
     classes=("io.debezium.connector.postgresql.PostgresConnector",),
     drivers=("psycopg", "adbc_driver_postgresql"),
-    install=".[postgres]",
+    install="tailrace[postgres]",
     schemes=("postgresql://", "postgres://"),
     url="postgresql://user@host:5432/database?sslmode=verify-full",
     demo="tailrace.testing.postgres:EmbeddedPostgres",
@@ -110,7 +110,7 @@ MONGODB = Entry(
     options="tailrace.connectors.mongodb.config:OPTIONS",
     classes=("io.debezium.connector.mongodb.MongoDbConnector",),
     drivers=("pymongo",),
-    install=".[mongodb]",
+    install="tailrace[mongodb]",
     schemes=("mongodb://", "mongodb+srv://"),
     url="mongodb://user@host:27017/?replicaSet=rs0",
 )
@@ -125,7 +125,7 @@ SQLSERVER = Entry(
     options="tailrace.connectors.sqlserver.config:OPTIONS",
     classes=("io.debezium.connector.sqlserver.SqlServerConnector",),
     drivers=("pymssql",),
-    install=".[sqlserver]",
+    install="tailrace[sqlserver]",
     schemes=("mssql://", "sqlserver://"),
     url="mssql://user@host:1433/database",
 )
@@ -139,7 +139,7 @@ DB2 = Entry(
     options="tailrace.connectors.db2.config:OPTIONS",
     classes=("io.debezium.connector.db2.Db2Connector",),
     drivers=("ibm_db",),
-    install=".[db2]",
+    install="tailrace[db2]",
     schemes=("db2://",),
     url="db2://user@host:50000/DATABASE",
 )

@@ -27,7 +27,7 @@ def exporting(pipelines: Pipelines) -> Iterator[None]:
     """
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.exporter") is None:
         raise ConfigError(
-            "OpenTelemetry's exporter is not installed", where="--otlp", remedy="pip install '.[otlp]' in a clone"
+            "OpenTelemetry's exporter is not installed", where="--otlp", remedy="pip install 'tailrace[otlp]'"
         )
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
     from opentelemetry.sdk.metrics import MeterProvider

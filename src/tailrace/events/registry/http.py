@@ -186,7 +186,7 @@ def library() -> ModuleType:
     try:
         import httpx
     except ImportError as error:
-        raise SinkError("httpx is not installed", remedy="in a clone: pip install '.[avro]'") from error
+        raise SinkError("httpx is not installed", remedy="pip install 'tailrace[avro]'") from error
     return httpx
 
 

@@ -90,7 +90,7 @@ def library() -> ModuleType:
     try:
         import confluent_kafka
     except ImportError as error:
-        raise SinkError("confluent-kafka is not installed", remedy="in a clone: pip install '.[kafka]'") from error
+        raise SinkError("confluent-kafka is not installed", remedy="pip install 'tailrace[kafka]'") from error
     return confluent_kafka
 
 
