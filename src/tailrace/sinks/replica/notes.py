@@ -98,7 +98,7 @@ def _met(batch: MicroBatch, place: Target, target: Table, note: ChangeBatch, str
         yield structure.unmet
     if structure.version:
         left = {*target.schema.names}.difference(native_schema(note.table).names)
-        yield from _unnamed(differences(None, structure), left)
+        yield from _unnamed(place, differences(None, structure), left)
         yield from fit(batch, place, target, note)
 
 
@@ -116,7 +116,7 @@ def _followed(
     if not note.table.columns:
         return  # it had other columns as these were read: the next description has them
     if has_rows and known.version and not structure.is_reported:
-        yield from _unnamed(found, before.difference(known.columns, native_schema(note.table).names))
+        yield from _unnamed(place, found, before.difference(known.columns, native_schema(note.table).names))
     fitted = fit(batch, place, target, note, _followable(target, found), drops=not structure.is_reported)
     yield from fitted if has_rows else ()
 
@@ -142,9 +142,12 @@ def _unfollowed(found: Differences, names: set[str]) -> Iterator[str]:
         yield f"the column {name} was added, dropped and added again"
 
 
-def _unnamed(found: Differences, names: set[str]) -> Iterator[str]:
-    """Names under which rows came and which no column has: of columns that came and went, or had them for a while."""
-    if len(names) > found.passing:
+def _unnamed(place: Target, found: Differences, names: set[str]) -> Iterator[str]:
+    """Names under which rows came and which no column has: of columns that came and went, or had them for a while.
+
+    A history has columns of its own, and keeps those that were dropped, so that it does not tell.
+    """
+    if place.mode.is_latest and len(names) > found.passing:
         yield f"a column had the name {', '.join(sorted(names))} for a while"
 
 
