@@ -10,12 +10,14 @@ from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from tailrace.model.change import COMMIT, ChangeBatch, ControlBatch, SnapshotRead
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.sinks.replica.sink import ReplicaSink, TableReport, read_table
-from tailrace.spark.shapes import Blobs
+from tailrace.spark.shapes import ARROW_SCHEMA, Blobs
 from tests.behaviour.engines import ENGINE, place
 
 # Delta for Spark takes no space in a name; delta-rs does.
@@ -65,7 +67,7 @@ class Replica:
         blobs = Blobs()
         placed = [placed_in(batch, batch_id) if isinstance(batch, ChangeBatch) else batch for batch in batches]
         rows = [tuple(row.values()) for batch in placed for part in blobs.rows(batch) for row in part.to_pylist()]
-        kind = "table string, sequence long, count int, bytes binary, split string"
+        kind: StructType = from_arrow_schema(ARROW_SCHEMA)
         dealt = self.session.sparkContext.parallelize(rows, splits)
         return self.sink.write(self.session.createDataFrame(dealt, kind), batch_id)
 
