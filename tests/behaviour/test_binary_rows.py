@@ -85,7 +85,7 @@ def test_rows_in_another_order_are_not_mistaken_for_those_read(
     with capturing(database) as capture:
         (split,) = capture.plan()
         blocks = transfer.blocks(
-            capture.config, split.moment.name, split.table, sql.SQL(" FROM t ORDER BY random()"), split.bytes
+            capture.config, split.moment.name, split.captured, sql.SQL(" FROM t ORDER BY random()"), split.bytes
         )
         next(blocks)
         database.execute(END_READERS)

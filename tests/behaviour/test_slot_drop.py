@@ -38,7 +38,7 @@ def test_the_slot_goes_when_a_pipeline_ends_or_is_stopped(
     assert ending.await_(200)
     assert ending.progress().events == 1
     assert slots(database) == 0
-    assert "what changes until the next start is lost" in caplog.text
+    assert "changes until the next start are lost" in caplog.text
     database.execute("INSERT INTO t VALUES (2)")
     # The position is lost, and when_needed reads the table again.
     stopped = Pipeline(pipeline(database, tmp_path, "true", trigger="100ms"), spark).start()
