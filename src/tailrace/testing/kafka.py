@@ -106,11 +106,6 @@ class EmbeddedKafka(ServerProcess):
         """Stop the broker and keep its topics."""
         self._signal(signal.SIGTERM)
 
-    def close(self) -> None:
-        """Stop the broker and remove its topics; by force, as a broker at times takes more than a minute to stop."""
-        self.kill()
-        super().close()
-
     def _java(self, *arguments: str) -> list[str]:
         jars = os.pathsep.join(map(str, self._jars))
         return [java(), "-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-cp", jars, *arguments]

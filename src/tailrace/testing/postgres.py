@@ -177,8 +177,7 @@ class EmbeddedPostgres(PostgresServer, ServerProcess):
 
     def close(self) -> None:
         """Stop the server and remove what of it is temporary; data that are removed are not written to disk before."""
-        if self._is_temporary:
-            self.stop("immediate")
+        self.stop("immediate" if self._is_temporary else "fast")
         super().close()
 
     def restart(self, mode: StopMode = "fast") -> None:

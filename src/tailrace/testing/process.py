@@ -66,8 +66,8 @@ class ServerProcess(ABC):
         self._gone()
 
     def close(self) -> None:
-        """Stop the server and remove what of it is temporary."""
-        self._signal(signal.SIGINT)
+        """End the server and remove what of it is temporary; by force, as some take more than a minute to stop."""
+        self.kill()
         atexit.unregister(self.close)
         for folder in self._temporary:
             shutil.rmtree(folder, ignore_errors=True)

@@ -60,11 +60,6 @@ class Db2(Db2Client, ServerProcess):
         """See ServerProcess.log."""
         return self._home / "derby.log"
 
-    def close(self) -> None:
-        """Stop the stand-in and remove its data; by force, as Derby at times takes more than a minute to stop."""
-        self.kill()
-        super().close()
-
     def start(self) -> Self:
         """See ServerProcess.start."""
         if self.running:
