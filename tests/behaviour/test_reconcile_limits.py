@@ -56,6 +56,9 @@ def test_a_row_that_changes_all_the_time_is_undecided(
         thread = threading.Thread(target=change)
         thread.start()
         try:
+            with database.connect() as other:
+                while other.execute("SELECT n FROM hot WHERE id = 1").fetchone() == (0,):
+                    time.sleep(0.01)
             found = compared(pipeline, "public.hot")
         finally:
             connection.cancel()
