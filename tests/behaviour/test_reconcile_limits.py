@@ -186,6 +186,7 @@ def test_a_table_that_a_snapshot_reads(database: Database, tmp_path: Path) -> No
         assert f"a snapshot is to read it (signal {asked})" in str(found.reason)
 
 
+@pytest.mark.long
 def test_a_blocking_snapshot_that_empties_the_replica_meanwhile(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,6 +141,7 @@ def test_a_truncate_in_what_is_read_twice(replica: Case) -> None:
     replica.check()
 
 
+@pytest.mark.long
 def test_smaller_batches_than_before(replica: Case) -> None:
     replica.copy()
     replica.database.execute(*WRITTEN)
