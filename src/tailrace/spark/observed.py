@@ -60,7 +60,8 @@ class Transactions:
 
 
 def _is_of_log(batch: ChangeBatch) -> bool:
-    return batch.read is None and batch.schema_change is None and len(batch) > 0
+    """Whether its rows are of transactions: logical messages, which need none, have no column of commits."""
+    return batch.read is None and batch.schema_change is None and len(batch) > 0 and batch.column(COMMIT) is not None
 
 
 def observe(frame: DataFrame) -> DataFrame:

@@ -20,6 +20,9 @@ def batch(commits: list[Any], operation: str = "c", **more: Any) -> Any:
         def __len__(self) -> int:
             return int(rows.num_rows)
 
+        def column(self, name: str) -> pa.Array | None:
+            return self.rows.column(name) if name in self.rows.schema.names else None
+
     return Rows(rows=rows, **{"read": None, "schema_change": None, **more})
 
 
@@ -36,6 +39,12 @@ def test_a_transaction_of_several_tables_and_chunks_is_counted_once(as_position:
     assert counted.count([batch(commits(5, 6, 7))]) == 3
     rows_of_a_snapshot = batch(commits(9), read=object())
     assert counted.count([rows_of_a_snapshot, batch(commits(9), schema_change=object())]) == 0
+
+
+def test_messages_outside_of_transactions_are_of_none() -> None:
+    message = batch([1], "m")
+    message.rows = message.rows.drop_columns(["commit"])
+    assert Transactions().count([message, batch([1])]) == 1
 
 
 def test_operations_are_counted() -> None:
