@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -160,7 +160,7 @@ class ColumnTable(SourceTable):
         for name in table.column_names:
             values = table.column(name).to_pylist()
             read = self._represented(name, table).found if name in self.columns else str
-            columns[name] = [None if value is None else read(value) for value in values]
+            columns[name] = [None if value is None else _read(read, value) for value in values]
         return [
             tuple(sorted([*((name, values[place]) for name, values in columns.items()), *absent]))
             for place in range(table.num_rows)
@@ -168,6 +168,16 @@ class ColumnTable(SourceTable):
 
     def _represented(self, name: str, table: pa.Table) -> Representation:
         return self.represent(name, table.schema.field(name).type if name in table.column_names else None)
+
+
+def _read(read: Callable[[Any], str], value: Any) -> str:
+    """A value's text. One that is none of the column's type is different from all that the source has: until a table
+    that was made again is read, its replica has the values of the former one.
+    """
+    try:
+        return read(value)
+    except ValueError as error:
+        return f"(not of the type: {error}) {value}"
 
 
 def _shown(row: Row, names: set[str], others: Sequence[Row]) -> str:

@@ -101,6 +101,11 @@ def test_a_value_is_compared_by_its_documented_representation(
     assert not compared(wrong)
 
 
+def test_a_value_that_is_none_of_the_type_differs() -> None:
+    box = of(PostgresType("box"), "(1,1),(0,0)", modes=Modes(binary="hex"))
+    assert "not of the type" in str(box.compare(pa.table({"v": ["very happy"]})))
+
+
 def test_rows_are_counted() -> None:
     table = of(INT, "1", "1", "2")
     found = table.compare(pa.table({"v": [1, 2, 2]}))
