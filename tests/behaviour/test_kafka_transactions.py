@@ -81,6 +81,7 @@ def test_a_split_that_is_committed_is_not_sent_again(case: Case) -> None:
     assert case.values() == ["1", "2"]
 
 
+@pytest.mark.long
 def test_another_range_under_the_same_batch_number_is_sent(case: Case) -> None:
     """As after a restored checkpoint."""
     case.write(case.claim(), "1", SPLIT, batch=7)
@@ -121,7 +122,9 @@ STEPS: dict[str, Callable[[ExactlyOnce, Case], None]] = {
 }
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    "step", [pytest.param(step, marks=[] if step == "sent" else pytest.mark.long) for step in STEPS]
+)
 def test_a_task_of_an_earlier_run_is_cut_off(case: Case, step: str) -> None:
     earlier = case.writer(case.claim())
     assert earlier.starts(SPLIT)
@@ -373,6 +376,7 @@ def test_a_state_of_a_newer_version_is_an_error(case: Case, monkeypatch: pytest.
         case.claim()
 
 
+@pytest.mark.long
 def test_pipelines_share_a_state_topic(case: Case) -> None:
     other = Case(case.kafka)
     other.settings = replace(case.settings)

@@ -21,7 +21,7 @@ POST_IMAGES = {"capture.mode": "change_streams_update_full", "capture.mode.full.
     "replica",
     [
         LOOKED_UP,
-        OPLOG,
+        pytest.param(OPLOG, marks=pytest.mark.long),
         pytest.param(POST_IMAGES, marks=pytest.mark.long),
         pytest.param(
             {**OPLOG, "document.columns": ".*: _id STRING, v BIGINT, a ARRAY<BIGINT>"}, marks=pytest.mark.long
@@ -135,7 +135,7 @@ def test_collections_that_are_dropped_renamed_or_replaced_are_followed(replica: 
     "replica",
     [
         {"capture.scope": "collection", "capture.target": "SHOP.orders"},
-        {"capture.scope": "collection", "capture.target": "SHOP.orders", **OPLOG},
+        pytest.param({"capture.scope": "collection", "capture.target": "SHOP.orders", **OPLOG}, marks=pytest.mark.long),
     ],
     indirect=True,
     ids=["stream", "oplog"],

@@ -131,6 +131,7 @@ def test_a_checkpoint_copied_back_loses_nothing(replica: Case) -> None:
     replica.check()
 
 
+@pytest.mark.long
 def test_a_truncate_in_what_is_read_twice(replica: Case) -> None:
     replica.copy()
     replica.database.execute(*WRITTEN, "TRUNCATE keyed", "TRUNCATE bag", "INSERT INTO bag VALUES (0, 'after')")
@@ -141,6 +142,7 @@ def test_a_truncate_in_what_is_read_twice(replica: Case) -> None:
     replica.check()
 
 
+@pytest.mark.long
 @pytest.mark.long
 def test_smaller_batches_than_before(replica: Case) -> None:
     replica.copy()
@@ -208,6 +210,7 @@ def test_a_file_sink_ahead_of_its_checkpoint(
     assert count(case) == 3
 
 
+@pytest.mark.long
 def test_commits_without_offsets_are_named(replica: Case) -> None:
     number = replica.newest()
     replica.delete("offsets")

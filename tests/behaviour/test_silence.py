@@ -129,6 +129,7 @@ def test_what_a_lost_connection_held_is_free(database: Database, between: Proxy)
         other.execute("SELECT pg_advisory_lock(7)")
 
 
+@pytest.mark.long
 def test_a_query_that_takes_long_is_waited_for(database: Database, between: Proxy) -> None:
     with capturing(database, **behind(between)) as capture, connect(capture.config) as connection:
         assert connection.execute("SELECT 'slept', pg_sleep(4)").fetchone() == ("slept", "")

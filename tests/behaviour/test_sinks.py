@@ -125,6 +125,7 @@ def test_pipeline_into_kafka_and_a_replayed_batch(
 
 
 @pytest.mark.long
+@pytest.mark.long
 def test_a_restored_checkpoint_loses_nothing_in_kafka(
     kafka: EmbeddedKafka, database: Database, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -144,6 +145,7 @@ def test_a_restored_checkpoint_loses_nothing_in_kafka(
     assert events == [("r", 1), ("r", 2), ("c", 3), ("c", 3), ("c", 4)]
 
 
+@pytest.mark.long
 @pytest.mark.long
 def test_the_log_is_written_by_one_producer(
     kafka: EmbeddedKafka, database: Database, spark: SparkSession, tmp_path: Path
@@ -204,6 +206,7 @@ def test_pipeline_into_json_lines_and_a_replayed_batch_changes_nothing(
     assert truncate["headers"]["__debezium.context.connectorName"] == "postgresql"
 
 
+@pytest.mark.long
 def test_pipeline_into_parquet_and_a_replayed_batch_changes_nothing(
     database: Database, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -249,6 +252,7 @@ def test_a_replica_follows_renames_and_drops_that_the_triggers_report(
     assert (rows["old"], rows["gone"]) == ([], [])
 
 
+@pytest.mark.long
 @pytest.mark.long
 def test_a_replica_with_names_for_a_catalog_and_columns_about_changes(
     database: Database, spark: SparkSession, tmp_path: Path

@@ -366,6 +366,7 @@ def source(database: Database, name: str) -> Counter[tuple[int, ...]]:
         return Counter(connection.execute(f"SELECT n, v FROM {name}".encode()).fetchall())
 
 
+@pytest.mark.long
 def test_a_filtered_publication_takes_in_a_table_named_later(
     spark: SparkSession, shop: Database, tmp_path: Path
 ) -> None:

@@ -30,14 +30,15 @@ LONG = {
         *("cursor-pipeline", "field-exclude-change-streams-update-full", "filters-literal", "names-avro"),
         *("field-renames-change-streams-update-full", "large-strings-and-nesting", "names-twice", "no-tombstones"),
         *("notifications-sink", "regex-naming", "signal-surrogate-key", "transform-unwrap-key-documents"),
-        "transform-unwrap-plain",
+        *("transform-unwrap-plain", "heartbeat", "basic-crud-change-streams-update-full-with-pre-image"),
     ),
     "sqlserver": (
         *("column-exclude-key", "extended-headers-off", "key-change-skipped-c", "key-change-skipped-d"),
         *("names-avro-unicode", "no-column-included", "notifications-capture-instance", "schema-changes-at-start"),
         *("signal-incremental-snapshot", "snapshot-no-data", "types-temporal-isostring", "update-of-nothing"),
+        *("heartbeat", "no-pk", "pk-change", "snapshot-empty-first-last", "transaction-metadata"),
     ),
-    "db2": (),
+    "db2": ("message-key-columns", "no-pk", "table-added", "transaction-metadata"),
 }
 RECORDED = [
     pytest.param(each, id=f"{each.database}-{each.name}", marks=[pytest.mark.long] * (each.name in LONG[database]))

@@ -18,8 +18,7 @@ from tests.replica.run import Servers, outcome_of
 ALL = cases(Path(__file__).parent / "cases")
 DEFAULT = {
     *("types", "fold-chains", "identity-noop", "subtransaction-ddl", "rename-column", "swap-table-ddl"),
-    *("drop-recreate-ddl", "key-int-to-bigint", "truncate-cascade", "m-ids", "m-values-columns", "m-key-shapes"),
-    *("composite-types", "made-and-altered"),
+    *("truncate-cascade", "m-values-columns", "m-key-shapes"),
 }
 
 
