@@ -182,8 +182,9 @@ def _transactions(
         last=sql.Literal(seen.last_commit or 0),
         reached=sql.Literal(reached),
     )
-    log.warning(
-        "slot %s is back at %s: the log from there to %s is compared with what was read",
+    # Not a warning: so it is after each run whose last micro-batch was not confirmed, as one that ends by itself.
+    log.info(
+        "slot %s has confirmed %s and the checkpoint has read to %s: the log between is compared with what was read",
         *(slot.name, format_lsn(slot.confirmed or 0), format_lsn(reached)),
     )
     try:
