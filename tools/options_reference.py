@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tailrace.config.option import Option, OptionTable, Status
-from tailrace.connectors.db2.config import OPTIONS as DB2
-from tailrace.connectors.mongodb.config import OPTIONS as MONGODB
-from tailrace.connectors.postgres.config import OPTIONS as POSTGRES
-from tailrace.connectors.sqlserver.config import OPTIONS as SQLSERVER
+from tailrace.connectors.db2.options import OPTIONS as DB2
+from tailrace.connectors.mongodb.options import OPTIONS as MONGODB
+from tailrace.connectors.postgres.options import OPTIONS as POSTGRES
+from tailrace.connectors.sqlserver.options import OPTIONS as SQLSERVER
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
 TABLES = {
@@ -49,14 +49,14 @@ def page(product: str, table: OptionTable) -> str:
     return "".join(parts).rstrip() + "\n"
 
 
-def _row(option: Option) -> str:
+def _row(option: Option[object]) -> str:
     default = "required" if option.required else "" if option.default is None else f"`{option.default}`"
     status = _STATUS[option.status] + (f": {option.note}" if option.note else "")
     cells = (f"`{option.name}`", option.kind.label, default, _meaning(option), status)
     return f"| {' | '.join(cells)} |\n"
 
 
-def _meaning(option: Option) -> str:
+def _meaning(option: Option[object]) -> str:
     parts = [option.help]
     if option.aliases:
         parts.append(f"Deprecated: {', '.join(f'`{alias.name}`' for alias in option.aliases)}.")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tailrace.connectors.postgres.ddl import event_triggers
+from tailrace.connectors.postgres.options import SLOT_NAME
 from tailrace.connectors.postgres.position import SOURCE
 from tailrace.events.record import RecordEncoder
 from tailrace.model.change import ChangeBatch
@@ -329,7 +330,7 @@ def test_installing_twice_and_removing(streaming: Capture) -> None:
     event_triggers.install(streaming.config)
     streaming.database.execute("CREATE TABLE t (a int)")
     assert kinds(streaming) == [("public.t", "CREATE")]
-    slot = streaming.config.text("slot.name")
+    slot = streaming.config[SLOT_NAME]
     with streaming.database.connect() as connection:
         assert event_triggers.remove(connection, "another") == [
             f"DDL triggers: kept, as other slots may need them: {slot}"

@@ -14,6 +14,7 @@ from tailrace.connectors.postgres.admin.checks import check
 from tailrace.connectors.postgres.catalog.tables import Catalog
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.ddl import event_triggers
+from tailrace.connectors.postgres.options import SLOT_NAME
 from tailrace.connectors.postgres.server.connect import connect
 from tests.behaviour.capture import Capture, capturing
 from tests.behaviour.test_ddl import batches, changes, kinds
@@ -173,7 +174,7 @@ def test_a_table_that_others_may_write_reports_nothing(
 def test_reports_from_before_the_triggers_were_dropped_are_ignored(streaming: Capture) -> None:
     streaming.database.execute("CREATE TABLE t (a int)", "DROP TABLE t")
     with streaming.database.connect() as connection:
-        assert event_triggers.remove(connection, streaming.config.text("slot.name")) == ["DDL triggers: dropped"]
+        assert event_triggers.remove(connection, streaming.config[SLOT_NAME]) == ["DDL triggers: dropped"]
     assert kinds(streaming) == []
 
 

@@ -17,6 +17,7 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
+from tailrace.connectors.postgres.options import DATABASE_USER, SLOT_NAME
 from tailrace.pipeline.definition import load
 from tailrace.testing.kafka import EmbeddedKafka
 from tailrace.testing.postgres import EmbeddedPostgres
@@ -88,7 +89,7 @@ Fault = tuple[Callable[[EmbeddedPostgres, Path], object], tuple[str, ...], str, 
 
 
 def password(server: EmbeddedPostgres, pipeline: Path) -> None:
-    role = load(pipeline).config().text("database.user")
+    role = load(pipeline).config()[DATABASE_USER]
     execute(server, pipeline, f"ALTER ROLE {role} PASSWORD 'another'")
 
 
@@ -108,7 +109,7 @@ def folder(server: EmbeddedPostgres, pipeline: Path) -> None:
 
 
 def slot(server: EmbeddedPostgres, pipeline: Path) -> None:
-    name = load(pipeline).config().text("slot.name")
+    name = load(pipeline).config()[SLOT_NAME]
     deadline = time.monotonic() + 30
     while not dropped(server, name):
         assert time.monotonic() < deadline
@@ -158,7 +159,7 @@ def test_a_table_that_is_dropped_is_gone_and_the_others_go_on(
 def test_a_right_that_is_taken_away_stops_nothing_and_the_check_tells_it(
     server: EmbeddedPostgres, pipeline: Path, spark: SparkSession
 ) -> None:
-    role = load(pipeline).config().text("database.user")
+    role = load(pipeline).config()[DATABASE_USER]
     with operated(load(pipeline), spark) as asked:
         asked.until("streaming", ALL)
         execute(server, pipeline, f"REVOKE SELECT ON orders FROM {role}")

@@ -16,6 +16,8 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from tailrace.cli.main import app
+from tailrace.config.options.databases import DATABASE_DBNAME
+from tailrace.connectors.postgres.options import SLOT_NAME
 from tailrace.pipeline.definition import load
 from tailrace.pipeline.runner import Pipeline
 from tailrace.testing.postgres import EmbeddedPostgres
@@ -58,7 +60,7 @@ def pipeline(server: EmbeddedPostgres, tmp_path: Path) -> Iterator[Path]:
 
 
 def execute(server: EmbeddedPostgres, pipeline: Path, statement: str) -> None:
-    with server.connect(load(pipeline).config().text("database.dbname")) as connection:
+    with server.connect(load(pipeline).config()[DATABASE_DBNAME]) as connection:
         connection.execute(statement.encode())
 
 
@@ -215,7 +217,7 @@ def test_a_slot_that_is_lost_and_a_table_that_is_set_aside(
         assert (code, "incomplete" in text, "public.orders" in text) == (1, True, True)
 
         began = time.monotonic()
-        name = load(pipeline).config().text("slot.name")
+        name = load(pipeline).config()[SLOT_NAME]
         execute(
             server,
             pipeline,
@@ -255,7 +257,7 @@ def test_lineage_of_a_run(server: EmbeddedPostgres, pipeline: Path, spark: Spark
         asked.eventually(lambda: sent(pipeline.parent) != [], 30)
     start, *_, end = sent(pipeline.parent)
     assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")
-    name = load(pipeline).config().text("database.dbname")
+    name = load(pipeline).config()[DATABASE_DBNAME]
     assert [each["name"] for each in start["inputs"]] == [f"{name}.public.orders", f"{name}.public.other"]
     lake = pipeline.parent / "lake"
     assert [each["name"] for each in end["outputs"]] == [str(lake / f"public.{each}") for each in ("orders", "other")]

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import tailrace
 from tailrace.cli.main import app
 from tailrace.config.filters import TableFilter
+from tailrace.config.options.filters import TABLES
 from tailrace.errors import ConfigError, SourceError
 from tailrace.model.table import TableId
 from tailrace.pipeline import tables
@@ -154,7 +155,7 @@ def test_a_table_that_cannot_be_added_or_removed_is_an_error_at_once(database: D
     pipeline.write_text(wide, encoding="utf-8")
     done = CliRunner().invoke(app, ["remove", str(pipeline), "public.other", "public.keyless"])
     assert "table.include.list is changed" in done.stdout
-    captured = load(pipeline).config().patterns("table.include.list")
+    captured = load(pipeline).config()[TABLES.include]
     names = ["public.other", "public.other_too", "public.keyless", "public.t"]
     assert [name for name in names if any(pattern.fullmatch(name) for pattern in captured)] == names[1::2]
     again = add(pipeline, ["public.t"])

@@ -9,6 +9,7 @@ import pytest
 
 from tailrace.connectors.postgres.admin import resumable
 from tailrace.connectors.postgres.admin.checks import check
+from tailrace.connectors.postgres.options import LSN_FLUSH_MODE, SLOT_NAME
 from tailrace.connectors.postgres.server import slot
 from tailrace.errors import ConfigError, DecodeError, OffsetError, SourceError
 from tests.behaviour import streams_here
@@ -34,7 +35,7 @@ def test_manual_flushing_confirms_nothing(database: Database) -> None:
             assert ids(capture) == [number]
         assert confirmed(database) == before
     with capturing(database, flush__lsn__source="false") as capture:
-        assert capture.config.text("lsn.flush.mode") == "manual"
+        assert capture.config[LSN_FLUSH_MODE] == "manual"
 
 
 @pytest.mark.parametrize("strategy", ["no_validation", "trust_offset", "trust_slot", "trust_greater_lsn"])
@@ -293,7 +294,7 @@ def test_a_slot_for_failover(database: Database, wanted: str) -> None:
     with capturing(database, slot__failover=wanted) as capture, database.connect() as connection:
         capture.plan()
         row = connection.execute(
-            "SELECT failover FROM pg_replication_slots WHERE slot_name = %s", [capture.config.text("slot.name")]
+            "SELECT failover FROM pg_replication_slots WHERE slot_name = %s", [capture.config[SLOT_NAME]]
         ).fetchone()
     assert row == (wanted == "true",)
 

@@ -11,6 +11,8 @@ import psycopg
 import pytest
 
 import tailrace
+from tailrace.config.options.snapshot import SIGNAL_FOLDER
+from tailrace.connectors.postgres.options import PUBLICATION_AUTOCREATE_MODE
 from tests.behaviour.capture import Capture, capturing
 from tests.behaviour.signalling import ROWS, Row, drained, keyed, write
 from tests.conftest import Database
@@ -37,7 +39,7 @@ def capture(request: pytest.FixtureRequest, database: Database, tmp_path: Path) 
 
 
 def signal(capture: Capture, kind: str, *names: str, **data: str) -> None:
-    tailrace.signal(capture.config.text("signal.folder"), kind, {"data-collections": list(names), **data})
+    tailrace.signal(capture.config.need(SIGNAL_FOLDER), kind, {"data-collections": list(names), **data})
 
 
 def restarted(capture: Capture, **properties: str) -> Capture:
@@ -66,7 +68,7 @@ def test_an_added_table_is_read_and_followed_and_a_removed_one_is_not(capture: C
     assert sorted(keyed(drained(capture))) == [("c", 7), ("d", 2), ("u", 1)]
     signal(capture, "remove-tables", "public.t")
     assert drained(capture) == []
-    is_filtered = capture.config.text("publication.autocreate.mode") == "filtered"
+    is_filtered = capture.config[PUBLICATION_AUTOCREATE_MODE] == "filtered"
     assert ("t" in published(database)) != is_filtered
     database.execute("INSERT INTO other VALUES (8)", "DELETE FROM t WHERE id = 3")
     assert keyed(drained(capture)) == [("c", 8)]
@@ -123,7 +125,7 @@ def test_a_table_that_cannot_be_added_is_logged_and_nothing_stops(
 ) -> None:
     signal(capture, "add-tables", "public.nowhere")
     signal(capture, "remove-tables", "public.t")
-    tailrace.signal(capture.config.text("signal.folder"), "add-tables", {"data-collections": "public.t"})
+    tailrace.signal(capture.config.need(SIGNAL_FOLDER), "add-tables", {"data-collections": "public.t"})
     assert drained(capture) == []
     assert "there is no table public.nowhere" in caplog.text
     assert "there is no table public.t" in caplog.text

@@ -13,6 +13,7 @@ import pytest
 
 from tailrace.connectors.postgres.admin.checks import check
 from tailrace.connectors.postgres.admin.operations import drop, drop_at_stop
+from tailrace.connectors.postgres.options import PUBLICATION_NAME
 from tailrace.connectors.postgres.server import control
 from tailrace.errors import OffsetError, SourceError, TailraceError
 from tests.behaviour.capture import Capture, capturing
@@ -52,7 +53,7 @@ def exists(database: Database) -> bool:
 def created_by_hand(database: Database) -> None:
     """As Debezium leaves them: a publication, and a slot that was read up to row 2. Row 3 is in the log."""
     with capturing(database, snapshot__mode="no_data") as capture:
-        publication = capture.config.text("publication.name")
+        publication = capture.config[PUBLICATION_NAME]
     database.execute(
         f"CREATE PUBLICATION {publication} FOR TABLE t",
         f"SELECT pg_create_logical_replication_slot('{slot(database)}', 'pgoutput')",

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tailrace.connectors.db2.options import COMPAT_VERSION
 from tests.behaviour.stepping import Record, Stepped, stepping
 from tests.conformance.db2 import Db2Source
 from tests.servers.db2.server import Db2
@@ -64,7 +65,7 @@ def stream(source: Db2Source, request: pytest.FixtureRequest) -> Iterator[Steppe
 
 
 def is_old(stream: Stepped) -> bool:
-    return stream.config.text("compat.version") == "1.9"
+    return stream.config[COMPAT_VERSION] == "1.9"
 
 
 def written(source: Db2Source, stream: Stepped, *statements: str) -> list[Record]:

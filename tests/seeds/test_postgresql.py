@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tailrace.connectors.postgres.options import COMPATIBILITY
 from tests.behaviour.capture import Capture, capturing
 from tests.conftest import Database
 from tests.seeds.postgresql import (
@@ -262,7 +263,7 @@ def test_operations(database: Database, capture: Capture, op: str) -> None:
     if op != "r":
         assert op in [payload["op"] for payload in payloads(records(capture)) if payload]
         return
-    with capturing(database, compat__version=capture.config.text("compat.version"), slot__name="read") as reading:
+    with capturing(database, compat__version=capture.config[COMPATIBILITY], slot__name="read") as reading:
         (payload,) = payloads(records(reading))
     assert payload["op"] == "r"
     assert payload["source"]["snapshot"] in (True, "last")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tailrace.connectors.sqlserver.options import COMPAT_VERSION
 from tests.behaviour.stepping import Record, Stepped, stepping
 from tests.conformance.sqlserver import SqlServerSource
 from tests.servers.sqlserver.server import SqlServer
@@ -58,7 +59,7 @@ def stream(source: SqlServerSource, request: pytest.FixtureRequest) -> Iterator[
 
 
 def is_old(stream: Stepped) -> bool:
-    return stream.config.text("compat.version") == "2.3"
+    return stream.config[COMPAT_VERSION] == "2.3"
 
 
 def fields(schema: Record) -> dict[str, Record]:

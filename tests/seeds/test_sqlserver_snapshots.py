@@ -13,6 +13,7 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import Producer
 
+from tailrace.config.options.snapshot import INCREMENTAL_SNAPSHOT_CHUNK_SIZE, SNAPSHOT_MODE
 from tailrace.testing.kafka import EmbeddedKafka
 from tests.behaviour.kafka_topics import topic
 from tests.behaviour.stepping import Record, Stepped
@@ -70,7 +71,7 @@ def whole(*tables: str) -> list[tuple[str, int]]:
 def test_a_first_start(source: SqlServerSource) -> None:
     lists = {"table__include__list": r"schema1\..*", "column__exclude__list": r"schema1\.table1\.brand"}
     with pipeline(source, **lists) as stream:
-        assert stream.config.text("snapshot.mode") == "initial"
+        assert stream.config[SNAPSHOT_MODE] == "initial"
         source.settle()
         ((newest,),) = source.run("SELECT CONVERT(varchar(30), sys.fn_cdc_get_max_lsn(), 2)")
         read, structures = stream.step()
@@ -174,7 +175,7 @@ def test_a_table_is_added_to_the_list(source: SqlServerSource, is_altered: bool)
 @seed(32, 33, 34, 35, 36, 40, 42, 43, 51, 54, 55, 59, 60, 61, 62)
 def test_the_sample_of_a_signal(source: SqlServerSource, stream: Stepped) -> None:
     assert events(stream, 2) == [], "nothing is read unless it is asked for"
-    assert stream.config.number("incremental.snapshot.chunk.size") == 2, "1024 is the default, see the reference"
+    assert stream.config[INCREMENTAL_SNAPSHOT_CHUNK_SIZE] == 2, "1024 is the default, see the reference"
     ask(source, sample("04-execute-snapshot.sql").replace("color=blue", "1=1"))
     source.run("INSERT INTO schema1.table1 VALUES (9, 'x', 1, NULL)")
     found = events(stream, 8)

@@ -272,6 +272,45 @@ def test_every_connector_has_the_same_modules(database: str) -> None:
     assert not missing, f"connectors/{database}/ lacks {missing}: a file or a folder each, as the other connectors have"
 
 
+def test_properties_are_read_by_the_objects_that_declare_them() -> None:
+    """A name in quotes is no property for mypy, and is not found where nobody reads what is declared."""
+    wrong = [
+        f"{where(module)}:{node.lineno} reads {ast.unparse(node)}: give the option that declares the property"
+        for module in MODULES
+        for node in nodes(module)
+        if isinstance(node, ast.Subscript | ast.Call) and _reads_by_text(node)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def _reads_by_text(node: ast.Subscript | ast.Call) -> bool:
+    """Whether it is `config["name"]` or `config.values.get("name")`, or one of their like; an f-string is a text."""
+    if isinstance(node, ast.Subscript):
+        owner, key = node.value, node.slice
+    elif isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "need", "is_given") and node.args:
+        owner, key = node.func.value, node.args[0]
+    else:
+        return False
+    is_text = isinstance(key, ast.JoinedStr) or (isinstance(key, ast.Constant) and isinstance(key.value, str))
+    return is_text and re.fullmatch(r"(.*\.)?_?config(\.values|\.given)?", ast.unparse(owner)) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "is_read"),
+    [
+        ('self._config["slot.name"]', True),
+        ('config.values.get(f"{name}.type")', True),
+        ('config.given["a"]', True),
+        ("config[SLOT_NAME]", False),
+        ('properties["slot.name"]', False),
+    ],
+)
+def test_a_read_by_text_is_seen(text: str, is_read: bool) -> None:
+    node = ast.parse(text, mode="eval").body
+    assert isinstance(node, ast.Subscript | ast.Call)
+    assert _reads_by_text(node) == is_read
+
+
 def test_files_are_short() -> None:
     lengths = {where(module): len(module.read_text(encoding="utf-8").splitlines()) for module in MODULES}
     long = [f"{name}: {lines} lines" for name, lines in lengths.items() if lines > MOST_LINES_OF_A_FILE]

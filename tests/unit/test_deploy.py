@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tailrace.connectors.postgres.config import OPTIONS
+from tailrace.connectors.postgres.options import OPTIONS
 from tailrace.pipeline.definition import from_content
 from tailrace.version import __version__
 

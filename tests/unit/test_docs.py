@@ -18,12 +18,14 @@ import yaml
 
 from tailrace.cli.main import app
 from tailrace.config.dialects import read
-from tailrace.connectors.db2.config import OPTIONS as DB2
-from tailrace.connectors.mongodb.config import OPTIONS as MONGODB
-from tailrace.connectors.postgres.config import OPTIONS, resolve
+from tailrace.config.options.filters import TABLES
+from tailrace.connectors.db2.options import OPTIONS as DB2
+from tailrace.connectors.mongodb.options import OPTIONS as MONGODB
+from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors.postgres.options import DATABASE_PASSWORD, OPTIONS
 from tailrace.connectors.postgres.position import SOURCE, SOURCE_TYPE
 from tailrace.connectors.registry import BUILT_IN
-from tailrace.connectors.sqlserver.config import OPTIONS as SQLSERVER
+from tailrace.connectors.sqlserver.options import OPTIONS as SQLSERVER
 from tailrace.events.record import KAFKA
 from tailrace.events.shapes import event_schema
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget, Sink, from_content, load
@@ -121,8 +123,8 @@ def test_example_pipelines_are_whole(file: Path) -> None:
 )
 def test_example_connectors_resolve(file: Path) -> None:
     config = resolve(read(file))
-    assert config.text("database.password") == "secret"
-    assert [pattern.pattern for pattern in config.patterns("table.include.list")] == [
+    assert config.need(DATABASE_PASSWORD) == "secret"
+    assert [pattern.pattern for pattern in config[TABLES.include]] == [
         r"public\.orders",
         r"public\.customers",
     ]

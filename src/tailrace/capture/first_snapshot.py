@@ -9,6 +9,7 @@ from typing import Any
 
 from tailrace.capture.offset import Offset
 from tailrace.config import Config
+from tailrace.config.options.snapshot import SNAPSHOT_MODE
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.log_ports import Connector, LogEnd
 from tailrace.connectors.offset import BEGIN, SNAPSHOT
@@ -113,7 +114,7 @@ class FirstSnapshot:
         if not self._mode.begins:
             raise ConfigError(
                 "there is no position to continue from: nothing was read under this checkpoint",
-                where=f"snapshot.mode={self.config.text('snapshot.mode')}",
+                where=f"snapshot.mode={self.config[SNAPSHOT_MODE]}",
                 remedy="set snapshot.mode to initial or no_data, or the checkpoint of a pipeline that has begun",
             )
         taken = self._connector.taken_over(log_end)

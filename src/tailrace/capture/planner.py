@@ -19,6 +19,14 @@ from tailrace.capture.log_split import LogSplit
 from tailrace.capture.offset import Offset
 from tailrace.capture.table_watch import TableWatch
 from tailrace.config import Config
+from tailrace.config.options.events import PROVIDE_TRANSACTION_METADATA
+from tailrace.config.options.snapshot import (
+    HEARTBEAT_ACTION_QUERY,
+    HEARTBEAT_INTERVAL_MS,
+    SIGNAL_DATA_COLLECTION,
+    SNAPSHOT_DELAY_MS,
+    STREAMING_DELAY_MS,
+)
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.log_ports import Connector, LogEnd
 from tailrace.connectors.notifications import SKIPPED, Notice
@@ -39,12 +47,12 @@ class Planner:
     def __init__(self, connector: Connector, *, joins_topics: bool) -> None:
         self.config = connector.config
         # Whether the order of changes across tables is visible.
-        self._is_ordered = joins_topics or self.config.flag("provide.transaction.metadata")
+        self._is_ordered = joins_topics or self.config[PROVIDE_TRANSACTION_METADATA]
         self._connector = connector
         self._failures = connector.snapshots.failures
         self._mode = SnapshotMode.of(self.config)
         self._first = FirstSnapshot(connector, self._mode)
-        has_signals = self.config.names("signal.data.collection") or Channels.are_configured(self.config)
+        has_signals = self.config[SIGNAL_DATA_COLLECTION] or Channels.are_configured(self.config)
         self._adhoc = AdHocSnapshots(self.config, connector.snapshots) if has_signals else None
         self._tables = TableWatch(connector)
         self._kept: tuple[dict[str, Any], Step] | None = None
@@ -92,7 +100,7 @@ class Planner:
             return here
         self._first.close()
         if here.phase == SNAPSHOT:
-            pause(self.config, "streaming.delay.ms")
+            pause(self.config, STREAMING_DELAY_MS)
         if is_start and here.phase == STREAM:
             self._notices = self._connector.notices_at_restart
         return self._next_of_log(here, log_end, limit, until, warnings, is_start=is_start)
@@ -220,7 +228,7 @@ class Planner:
         Planned again after a restart this begins again, under a new snapshot, from whose position on the log is read.
         The pipeline's name is that of `end`, which is stored: of a first batch Spark asks for `start` again and again.
         """
-        pause(self.config, "snapshot.delay.ms")
+        pause(self.config, SNAPSHOT_DELAY_MS)
         if start.phase == BEGIN:
             self._connector.check_first(start, end, is_retry=self._first.has_begun)
         if not self._first.has_rows(start, end):
@@ -254,7 +262,7 @@ class Planner:
 
         The first one follows the snapshot, unless that is skipped.
         """
-        interval = self.config.number("heartbeat.interval.ms") * 1000
+        interval = self.config[HEARTBEAT_INTERVAL_MS] * 1000
         if interval <= 0:
             return False
         if since.ts_us is None:
@@ -263,7 +271,7 @@ class Planner:
 
     def _act(self) -> None:
         """Run heartbeat.action.query. A failure is logged and does no harm to the stream, as in Debezium."""
-        statement = self.config.optional("heartbeat.action.query")
+        statement = self.config[HEARTBEAT_ACTION_QUERY]
         if statement:
             try:
                 self._connector.execute(statement)

@@ -14,6 +14,7 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.config.options.snapshot import TABLE_WATCH_INTERVAL_MS
 from tailrace.connectors.log_ports import Connector
 from tailrace.connectors.offset import Reached
 from tailrace.model.structure import Structure
@@ -29,7 +30,7 @@ class TableWatch:
 
     def __init__(self, connector: Connector) -> None:
         self._connector = connector
-        self._interval = connector.config.number("table.watch.interval.ms") / 1000
+        self._interval = connector.config[TABLE_WATCH_INTERVAL_MS] / 1000
         self._next = 0.0
         self._sent: dict[TableId, Structure] = {}
         self._pending: dict[TableId, Structure] = {}

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from tailrace.config.kinds import join_list
 from tailrace.config.option import without_salt
+from tailrace.config.options.spark import TAILRACE_PROPERTIES
 from tailrace.config.references import filled
 from tailrace.errors import ConfigError
 
-PACKED = "tailrace.properties"
+PACKED = TAILRACE_PROPERTIES.name
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(u)|(.))", re.DOTALL)
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}

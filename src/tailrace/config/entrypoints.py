@@ -7,35 +7,34 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
+from tailrace.config.option import Option
+from tailrace.config.options.events import CONVERTER_NAMES, TYPE_OF_PART
+from tailrace.config.plugin_groups import CONVERTERS, LOCKS, QUERIES, SNAPSHOTTERS
 from tailrace.config.resolve import Config, Problem
 from tailrace.errors import ConfigError
 
-SNAPSHOTTERS = "tailrace.snapshotters"
-LOCKS = "tailrace.snapshot_locks"
-QUERIES = "tailrace.snapshot_queries"
-CONVERTERS = "tailrace.converters"
 # The modes that may be `custom`, each with the group its code is found in.
 _MODES = (("snapshot.mode", SNAPSHOTTERS), ("snapshot.locking.mode", LOCKS), ("snapshot.query.mode", QUERIES))
 
 
-def custom(config: Config, mode: str) -> Any:
-    """What the factory gives that `<mode>.custom.name` names, called with the connector's properties.
+def custom(config: Config, mode: Option[str], named: Option[str | None], group: str) -> Any:
+    """What the factory of the group gives that a property names, called with the connector's properties.
 
     None if the mode is not `custom`. Raises ConfigError where there is no such entry point.
     """
-    if config.text(mode) != "custom":
+    if config[mode] != "custom":
         return None
-    name = f"{mode}.custom.name"
-    return load(dict(_MODES)[mode], config.text(name), name)(dict(config.given))
+    return load(group, config.need(named), named.name)(dict(config.given))
 
 
 def converters(config: Config) -> list[tuple[str, Any]]:
     """The converters that `converters` lists, by name: each factory is called with the settings `<name>.*`."""
     made = []
-    for name in config.names("converters"):
+    for name in config[CONVERTER_NAMES]:
         prefix = f"{name}."
         own = {key.removeprefix(prefix): text for key, text in config.given.items() if key.startswith(prefix)}
-        made.append((name, load(CONVERTERS, own.get("type", ""), f"{name}.type")(own)))
+        kind = TYPE_OF_PART.named(name)
+        made.append((name, load(CONVERTERS, config.get(kind, ""), kind.name)(own)))
     return made
 
 
@@ -59,8 +58,8 @@ def load(group: str, name: str, where: str) -> Any:
 def check_entry_points(config: Config) -> Iterator[Problem]:
     """Names that are missing, or that no installed package offers."""
     named = [(f"{mode}.custom.name", group) for mode, group in _MODES if config.values.get(mode) == "custom"]
-    if "converters" in config.values:
-        named += [(f"{name}.type", CONVERTERS) for name in config.names("converters")]
+    if CONVERTER_NAMES in config:
+        named += [(TYPE_OF_PART.named(name).name, CONVERTERS) for name in config[CONVERTER_NAMES]]
     for name, group in named:
         given = config.given.get(name, "").strip()
         if not given:

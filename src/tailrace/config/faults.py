@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.options.events import EVENT_PROCESSING_FAILURE_HANDLING_MODE
 from tailrace.errors import DecodeError, TailraceError
 from tailrace.model.change import ChangeBatch
 from tailrace.model.cuts import pieces
@@ -33,7 +34,7 @@ class Faults:
     @staticmethod
     def of(config: Config) -> Faults:
         """As the configuration says."""
-        return Faults(config.text("event.processing.failure.handling.mode"))
+        return Faults(config[EVENT_PROCESSING_FAILURE_HANDLING_MODE])
 
     def left_out(self, error: TailraceError, what: str) -> None:
         """Tell that a change is left out. Raises the error where it has to stop the pipeline."""

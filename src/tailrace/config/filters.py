@@ -7,6 +7,21 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tailrace.config.options.databases import DATABASE_DBNAME
+from tailrace.config.options.filters import (
+    COLLECTIONS,
+    COLUMNS,
+    DATABASES,
+    GUARDRAIL_COLLECTIONS_LIMIT_ACTION,
+    GUARDRAIL_COLLECTIONS_MAX,
+    MESSAGE_KEY_COLUMNS,
+    SCHEMAS,
+    TABLE_IGNORE_BUILTIN,
+    TABLES,
+    Lists,
+)
+from tailrace.config.options.snapshot import SIGNAL_DATA_COLLECTION, SNAPSHOT_INCLUDE_COLLECTION_LIST
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.config.resolve import Config, Problem
 from tailrace.errors import ConfigError
 from tailrace.model.table_id import TableId, TableNaming
@@ -29,11 +44,9 @@ class Rule:
     exclude: Patterns
 
     @staticmethod
-    def of(config: Config, kind: str) -> Rule:
-        """The rule of `<kind>.include.list` and `<kind>.exclude.list`; no rule where a connector has no such lists."""
-        if f"{kind}.include.list" not in config.values:
-            return Rule((), ())
-        return Rule(config.patterns(f"{kind}.include.list"), config.patterns(f"{kind}.exclude.list"))
+    def of(config: Config, lists: Lists) -> Rule:
+        """The rule of two lists; no rule where a connector has no such lists."""
+        return Rule(config.get(lists.include, ()), config.get(lists.exclude, ()))
 
     def includes(self, name: str) -> bool:
         """Whether the name passes."""
@@ -62,12 +75,12 @@ class TableFilter:
         """The filter of the schema, table and column lists, and of snapshot.include.collection.list."""
         return TableFilter(
             config.naming,
-            Rule.of(config, "database"),
-            Rule.of(config, "schema"),
-            Rule.of(config, "collection" if "collection.include.list" in config.values else "table"),
-            Rule.of(config, "column"),
-            config.patterns("snapshot.include.collection.list"),
-            bool(config.values.get("table.ignore.builtin", True)),
+            Rule.of(config, DATABASES),
+            Rule.of(config, SCHEMAS),
+            Rule.of(config, COLLECTIONS if COLLECTIONS.include in config else TABLES),
+            Rule.of(config, COLUMNS),
+            config[SNAPSHOT_INCLUDE_COLLECTION_LIST],
+            config.get(TABLE_IGNORE_BUILTIN, True),
             frozenset(table.unique for table in tables_of_signals(config)),
             {table_named(config, name).unique: is_in for name, is_in in config.tables},
         )
@@ -121,19 +134,19 @@ class TableFilter:
 
 def table_named(config: Config, text: str, schema: str = "") -> TableId:
     """The table of a written name; the database is the configured one where the name has none."""
-    database = config.naming.default_database or str(config.values.get("database.dbname") or "")
+    database = config.naming.default_database or config.get(DATABASE_DBNAME, "")
     return TableId.parse(text, database, schema, config.naming.shown)
 
 
 def tables_of_signals(config: Config) -> tuple[TableId, ...]:
     """The tables of signals, one a database; each is in the default schema if its name has none."""
-    listed = config.names("signal.data.collection")
+    listed = config[SIGNAL_DATA_COLLECTION]
     return tuple(table_named(config, name, config.naming.default_schema) for name in listed)
 
 
 def check_signal_table(config: Config) -> Iterator[Problem]:
     """More than one table of signals where a pipeline has one database."""
-    if len(config.names("signal.data.collection")) > 1:
+    if len(config[SIGNAL_DATA_COLLECTION]) > 1:
         message = "For single task connector only one signal data collection is permitted."
         yield Problem("signal.data.collection", message, "name one table")
 
@@ -145,11 +158,11 @@ def table_of_signals(config: Config) -> TableId | None:
 
 def guard(config: Config, tables: Sequence[TableId]) -> None:
     """Warn of too many captured tables, or raise ConfigError, as guardrail.collections.* say."""
-    most = config.number("guardrail.collections.max")
+    most = config[GUARDRAIL_COLLECTIONS_MAX]
     if not most or len(tables) <= most:
         return
     what = f"{len(tables)} tables are captured, and guardrail.collections.max allows {most}"
-    if config.text("guardrail.collections.limit.action") == "fail":
+    if config[GUARDRAIL_COLLECTIONS_LIMIT_ACTION] == "fail":
         raise ConfigError(what, remedy="narrow table.include.list, or raise the limit")
     log.warning("%s", what)
 
@@ -160,10 +173,10 @@ def key_columns(config: Config, table: TableId, names: Sequence[str]) -> tuple[s
     An entry is matched against the column's name below the table's name in lists, and below its full name; with
     compat.faults the database is part of it where a table's shown name has it.
     """
-    prefixes = (table.filtered, str(table) if config.flag("compat.faults") else table.full)
+    prefixes = (table.filtered, str(table) if config[COMPAT_FAULTS] else table.full)
     found = [
         name
-        for pattern in config.patterns("message.key.columns")
+        for pattern in config[MESSAGE_KEY_COLUMNS]
         for name in names
         if any(pattern.fullmatch(f"{prefix}.{name}") for prefix in prefixes)
     ]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from tailrace.javalike.patterns import compile_pattern
 
-Value = str | bool | int | tuple[str, ...] | tuple[re.Pattern[str], ...]
+Patterns = tuple[re.Pattern[str], ...]
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 _INT, _LONG = 2**31 - 1, 2**63 - 1
 _LARGEST_PORT = 2**16 - 1
@@ -30,12 +33,28 @@ class InvalidValue(Exception):
 
 
 @dataclass(frozen=True)
-class Kind:
-    """`label` names the kind in the reference; `parse` raises InvalidValue; blank text is unset or parsed."""
+class Kind(Generic[T_co]):
+    """`label` names the kind in the reference; `parse` raises InvalidValue; blank text is unset or parsed.
+
+    `unset` is the value of a property that is not given and has no default; without `may_be_unset` such a property
+    must be given.
+    """
 
     label: str
-    parse: Callable[[str], Value]
+    parse: Callable[[str], T_co]
     blank_is_unset: bool = True
+    may_be_unset: bool = False
+    unset: object = None
+
+
+def optional(kind: Kind[T]) -> Kind[T | None]:
+    """The kind of a property that may have no value, which is None then."""
+    return Kind(kind.label, kind.parse, kind.blank_is_unset, may_be_unset=True)
+
+
+def _several(label: str, parse: Callable[[str], tuple[T, ...]], *, blank_is_unset: bool = True) -> Kind[tuple[T, ...]]:
+    """A kind of which a property that is not given has no items."""
+    return Kind(label, parse, blank_is_unset, may_be_unset=True, unset=())
 
 
 def split_list(text: str) -> list[str]:
@@ -143,7 +162,7 @@ def _operations(text: str) -> tuple[str, ...]:
     return tuple(item for item in items if item not in ("none", "r"))
 
 
-def matching(label: str, expression: str, message: str) -> Kind:
+def matching(label: str, expression: str, message: str) -> Kind[str]:
     """Text that must match as a whole; `{}` in the message is replaced by the value."""
     compiled = re.compile(expression)
 
@@ -155,7 +174,7 @@ def matching(label: str, expression: str, message: str) -> Kind:
     return Kind(label, parse)
 
 
-def choice(*values: str, refused: Mapping[str, str] | None = None, otherwise: str | None = None) -> Kind:
+def choice(*values: str, refused: Mapping[str, str] | None = None, otherwise: str | None = None) -> Kind[str]:
     """One of `values`, in any case; `refused` maps known values that do not work to what to do instead, as does
     `otherwise` for every unknown one."""
     known = {value.lower(): value for value in values}
@@ -172,10 +191,10 @@ def choice(*values: str, refused: Mapping[str, str] | None = None, otherwise: st
     return Kind(" \\| ".join(values), parse)
 
 
-def listed(*values: str, refused: Mapping[str, str]) -> Kind:
+def listed(*values: str, refused: Mapping[str, str]) -> Kind[tuple[str, ...]]:
     """A comma list of some of `values`; `refused` maps known ones that do not work to what to do instead."""
     one = choice(*values, refused=refused)
-    return Kind(", ".join(values), lambda text: tuple(str(one.parse(item)) for item in split_list(text)))
+    return _several(", ".join(values), lambda text: tuple(one.parse(item) for item in split_list(text)))
 
 
 TEXT = Kind("text", str, blank_is_unset=False)
@@ -189,12 +208,12 @@ LONG = Kind("long", _number(_LONG, -_LONG - 1, "A long value is expected"))
 POSITIVE_LONG = Kind("long > 0", _number(_LONG, 1, "A positive, non-zero long value is expected"))
 LONG_COUNT = Kind("long ≥ 0", _number(_LONG, 0, "A non-negative long value is expected"))
 BYTE_SIZE = Kind("bytes (64m, 1g)", _byte_size)
-NAMES = Kind("list", lambda text: tuple(split_list(text)))
-PATTERNS = Kind("regex list", _patterns)
+NAMES = _several("list", lambda text: tuple(split_list(text)))
+PATTERNS = _several("regex list", _patterns)
 PATTERN = Kind("regex", _pattern)
-KEY_COLUMNS = Kind("table:column,...;...", _key_columns, blank_is_unset=False)
-IDENTITIES = Kind("table:identity,...", _identities)
-OPERATIONS = Kind("c, u, d, t or none", _operations)
+KEY_COLUMNS = _several("table:column,...;...", _key_columns, blank_is_unset=False)
+IDENTITIES = _several("table:identity,...", _identities)
+OPERATIONS = _several("c, u, d, t or none", _operations)
 ADDRESS = matching(
     "text",
     r"[A-Za-z0-9_.\-]+",

@@ -6,6 +6,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tailrace.config.option import Option
+from tailrace.config.options.filters import (
+    COLUMN_MASK,
+    COLUMN_MASK_HASH,
+    COLUMN_OUT_OF_RANGE_NULL,
+    COLUMN_OUT_OF_RANGE_TEXT,
+    COLUMN_PROPAGATE_SOURCE_TYPE,
+    COLUMN_TRUNCATE,
+    DATATYPE_PROPAGATE_SOURCE_TYPE,
+)
 from tailrace.config.resolve import Config, Problem
 from tailrace.model.masked import digest_name
 from tailrace.model.masks import Hash as Hash
@@ -38,15 +48,12 @@ class ColumnMasks:
     @staticmethod
     def from_config(config: Config) -> ColumnMasks:
         """The rules of all families of properties."""
-        given = [name for name in config.given if name in config.values]
-        truncated = [(config.patterns(m[0]), Truncate(int(m[1]))) for m in map(_TRUNCATE.fullmatch, given) if m]
-        starred = [(config.patterns(m[0]), Stars(int(m[1]))) for m in map(_STARS.fullmatch, given) if m]
-        hashed = [(config.patterns(m[0]), Hash(m[2], m[3], not m[1])) for m in map(_HASH.fullmatch, given) if m]
-        propagated = (config.patterns("column.propagate.source.type"), Propagate())
+        truncated = [(patterns, Truncate(int(m[1]))) for m, patterns in _family(config, COLUMN_TRUNCATE, _TRUNCATE)]
+        starred = [(patterns, Stars(int(m[1]))) for m, patterns in _family(config, COLUMN_MASK, _STARS)]
+        hashed = [(patterns, Hash(m[2], m[3], not m[1])) for m, patterns in _family(config, COLUMN_MASK_HASH, _HASH)]
+        propagated = (config[COLUMN_PROPAGATE_SOURCE_TYPE], Propagate())
         hashed.sort(key=lambda rule: not rule[1].serialized)
-        return ColumnMasks(
-            (*truncated, *starred, propagated, *hashed), config.patterns("datatype.propagate.source.type")
-        )
+        return ColumnMasks((*truncated, *starred, propagated, *hashed), config[DATATYPE_PROPAGATE_SOURCE_TYPE])
 
     def of(self, table: TableId, column: str, type_name: str) -> Mask | None:
         """The rule for a column; `type_name` is the database's own name of its type."""
@@ -55,6 +62,16 @@ class ColumnMasks:
         if (found is None or isinstance(found, Hash)) and _matches(self.by_type, table.column(type_name)):
             return Propagate()
         return found
+
+
+def _family(
+    config: Config, family: Option[Patterns], form: re.Pattern[str]
+) -> Iterator[tuple[re.Match[str], Patterns]]:
+    """The properties of a family: the parts of the name, and the value. A name of another form says nothing."""
+    for name, patterns in config.members(family).items():
+        match = form.fullmatch(name)
+        if match is not None:
+            yield match, patterns
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +84,7 @@ class OutOfRange:
     @staticmethod
     def from_config(config: Config) -> OutOfRange:
         """The rules of `column.out.of.range.*`."""
-        return OutOfRange(config.patterns("column.out.of.range.null"), config.patterns("column.out.of.range.text"))
+        return OutOfRange(config[COLUMN_OUT_OF_RANGE_NULL], config[COLUMN_OUT_OF_RANGE_TEXT])
 
     def of(self, table: TableId, column: str, *, is_key: bool) -> str:
         """The rule for a column; text before null. A key is never null: rows would be taken for one another."""
@@ -87,4 +104,4 @@ def check_hashes(config: Config) -> Iterator[Problem]:
         match = _HASH.fullmatch(name)
         if match is not None and digest_name(match[2]) is None:
             message = f"{match[2]} is no hash algorithm of this machine"
-            yield Problem("column.mask.hash.<alg>.with.salt.<salt>", message, "use SHA-256, SHA-512 or MD5")
+            yield Problem(COLUMN_MASK_HASH.name, message, "use SHA-256, SHA-512 or MD5")

@@ -38,7 +38,7 @@ class Foreign:
             return f"is a property of {last}'s connector"
         return f"is a property of the connectors for {', '.join(others)} and {last}"
 
-    def counterpart(self, table: OptionTable) -> Option | None:
+    def counterpart(self, table: OptionTable) -> Option[object] | None:
         """The property of a table that means the same."""
         names = {name for pair in _COUNTERPARTS if self.name in pair for name in pair}
         return next((option for option in table if option.name in names), None)
@@ -48,7 +48,7 @@ class Foreign:
 Elsewhere = Callable[[str], Foreign | None]
 
 
-def meant(name: str, table: OptionTable) -> Option | None:
+def meant(name: str, table: OptionTable) -> Option[object] | None:
     """The option that an unknown name probably means, if that option protects; None for any other name."""
     found = table.find(name)
     prefix = ""
@@ -61,7 +61,7 @@ def meant(name: str, table: OptionTable) -> Option | None:
     return max(near, key=lambda each: each[:2])[2] if near else None
 
 
-def _likenesses(name: str, prefix: str, table: OptionTable) -> Iterator[tuple[float, float, Option]]:
+def _likenesses(name: str, prefix: str, table: OptionTable) -> Iterator[tuple[float, float, Option[object]]]:
     """How much the name is like each option that protects, in its decisive part and as a whole."""
     for option in table:
         if not option.protects:

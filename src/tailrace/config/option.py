@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
+from typing import Generic
 
-from tailrace.config.kinds import TEXT, Kind
+from tailrace.config.kinds import Kind, T_co
 
+JVM = "Java classes cannot be loaded"
 HIDDEN = "********"
 
 
@@ -31,18 +33,19 @@ class Alias:
     form: Callable[[str], str] = str
 
 
-@dataclass(frozen=True)
-class Option:
-    """One property, or a family of them whose name holds a placeholder (`transforms.*`, `column.mask.with.<n>.chars`).
+@dataclass(frozen=True, eq=False)
+class Option(Generic[T_co]):
+    """One property, by which a Config gives its value.
 
-    `note` says why a property has no effect or is refused; `old_values` maps deprecated values to today's;
-    `excluded_by` names a property that must not be given together with this one. An option that `protects` selects,
+    Or a family of them, whose name holds a placeholder (`transforms.*`, `column.mask.with.<n>.chars`). `note` says why
+    a property has no effect or is refused; `old_values` maps deprecated values to today's; `excluded_by` names a
+    property that must not be given together with this one. An option that `protects` selects,
     hides or encrypts data: an unknown name like its own is an error (see misspelt.py). One that has no effect here,
     and in the reference changes what arrives, is warned of: `instead` says what to do.
     """
 
     name: str
-    kind: Kind = TEXT
+    kind: Kind[T_co]
     default: str | None = None
     help: str = ""
     status: Status = Status.WORKS
@@ -71,10 +74,18 @@ class Option:
         """Whether a property of a family is meant."""
         return self._expression.fullmatch(name) is not None
 
-    def within(self, prefix: str) -> Option:
+    def within(self, prefix: str) -> Option[T_co]:
         """The same property as a setting of another."""
         aliases = tuple(replace(alias, name=f"{prefix}.{alias.name}") for alias in self.aliases)
         return replace(self, name=f"{prefix}.{self.name}", aliases=aliases)
+
+    def unset(self) -> object:
+        """The value where the property is not given: the default, or what its kind has without one."""
+        return self.kind.unset if self.default is None else self.kind.parse(self.default)
+
+    def named(self, part: str) -> Option[T_co]:
+        """The property of a family whose placeholder has this text."""
+        return replace(self, name=re.sub(r"<[^>]+>|\*", lambda _: part, self.name))
 
     def shown(self, given: str) -> str:
         """How a text may call the property: a secret family's name holds the secret itself (a salt)."""
@@ -84,22 +95,25 @@ class Option:
 class OptionTable:
     """A connector's properties by group, in the order of the reference. Names are found whatever their case."""
 
-    def __init__(self, groups: Mapping[str, tuple[Option, ...]]) -> None:
+    def __init__(self, groups: Mapping[str, tuple[Option[object], ...]]) -> None:
         self.groups = groups
+        for option in self:
+            if option.default is None and not (option.required or option.kind.may_be_unset or option.is_family):
+                raise TypeError(f"{option.name} has no default, so its kind is optional({option.kind.label})")
         families = (option for option in self if option.is_family)
         self._families = sorted(families, key=lambda option: -len(option.name))  # the most specific first
-        self._by_name: dict[str, tuple[Option, Alias | None]] = {
+        self._by_name: dict[str, tuple[Option[object], Alias | None]] = {
             option.name.lower(): (option, None) for option in self if not option.is_family
         }
-        self._by_alias: dict[str, tuple[Option, Alias | None]] = {
+        self._by_alias: dict[str, tuple[Option[object], Alias | None]] = {
             alias.name.lower(): (option, alias) for option in self for alias in option.aliases
         }
 
-    def __iter__(self) -> Iterator[Option]:
+    def __iter__(self) -> Iterator[Option[object]]:
         for options in self.groups.values():
             yield from options
 
-    def find(self, name: str) -> tuple[Option, Alias | None] | None:
+    def find(self, name: str) -> tuple[Option[object], Alias | None] | None:
         """The option a name means, and the alias if it is one; None for an unknown name."""
         found = self._by_name.get(name.lower()) or self._by_alias.get(name.lower())
         if found is not None:
@@ -113,11 +127,11 @@ class OptionTable:
 
 
 def without_effect(
-    options: Iterable[Option], notes: Mapping[str, str], instead: str | None = None
-) -> tuple[Option, ...]:
+    options: Iterable[Option[object]], notes: Mapping[str, str], instead: str | None = None
+) -> tuple[Option[object], ...]:
     """The options; those whose names begin as `notes` says have no effect, for the reason that is noted there."""
 
-    def own(option: Option) -> Option:
+    def own(option: Option[object]) -> Option[object]:
         note = next((note for start, note in notes.items() if option.name.startswith(start)), None)
         return option if note is None else replace(option, status=Status.CONNECT, note=note, instead=instead)
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
+from tailrace.config.options.databases import (
+    SNAPSHOT_SELECT_STATEMENT_OVERRIDES,
+    SNAPSHOT_SELECT_STATEMENT_OVERRIDES_TABLE,
+)
+from tailrace.config.options.snapshot import SNAPSHOT_INCLUDE_COLLECTION_LIST
 from tailrace.config.resolve import Config, Problem
 
-OVERRIDES = "snapshot.select.statement.overrides"
+OVERRIDES = SNAPSHOT_SELECT_STATEMENT_OVERRIDES.name
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _BRACKETED = re.compile(r"\[((?:[^\]]|\]\])*)\]")
 
@@ -34,7 +39,7 @@ def check_overrides(config: Config) -> Iterator[Problem]:
 
 def unmatched(config: Config, tables: Collection[str]) -> Iterator[tuple[str, str]]:
     """What of a snapshot's filters and SELECTs concerns none of the captured tables, and what to do about it, each."""
-    for pattern in config.patterns("snapshot.include.collection.list"):
+    for pattern in config[SNAPSHOT_INCLUDE_COLLECTION_LIST]:
         if not any(pattern.fullmatch(name) for name in tables):
             remedy = "write whole names of captured tables, schema.table, or take it out of the list"
             yield f"snapshot.include.collection.list: no captured table matches {pattern.pattern}", remedy
@@ -51,15 +56,13 @@ def unmatched(config: Config, tables: Collection[str]) -> Iterator[tuple[str, st
 
 def _listed(config: Config) -> list[str]:
     # A source that is not read by SELECTs has no such property.
-    return [_unquoted(config, name) for name in config.names(OVERRIDES)] if OVERRIDES in config.values else []
+    return [_unquoted(config, name) for name in config.get(SNAPSHOT_SELECT_STATEMENT_OVERRIDES, ())]
 
 
 def _statements(config: Config) -> dict[str, str]:
     """By table, in small letters: names of properties are taken in any case."""
-    start = f"{OVERRIDES}."
-    given = {name.lower(): str(value) for name, value in config.values.items()}
-    own = {name.removeprefix(start): value for name, value in given.items() if name.startswith(start)}
-    return {_unquoted(config, name): value for name, value in own.items()}
+    given = config.members(SNAPSHOT_SELECT_STATEMENT_OVERRIDES_TABLE)
+    return {_unquoted(config, name.lower().removeprefix(f"{OVERRIDES}.")): value for name, value in given.items()}
 
 
 def _unquoted(config: Config, name: str) -> str:

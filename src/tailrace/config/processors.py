@@ -6,6 +6,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tailrace.config.options.events import (
+    POST_PROCESSORS,
+    RESELECT_ERROR_HANDLING_MODE,
+    RESELECT_EXCLUDE,
+    RESELECT_INCLUDE,
+    RESELECT_NULL_VALUES,
+    RESELECT_UNAVAILABLE_VALUES,
+    RESELECT_USE_EVENT_KEY,
+    TYPE_OF_PART,
+)
 from tailrace.config.resolve import Config, Problem
 from tailrace.model.table_id import TableId
 
@@ -34,31 +44,25 @@ class Reselect:
 
 def reselect(config: Config) -> Reselect | None:
     """The reselect processor of the configuration, None when there is none."""
-    for name in config.names("post.processors"):
-        if config.values.get(f"{name}.type") == RESELECT:
-            return _reselect(config, f"{name}.reselect.")
+    for name in config[POST_PROCESSORS]:
+        if config.get(TYPE_OF_PART.named(name), "") == RESELECT:
+            return _reselect(config, name)
     return None
 
 
-def _reselect(config: Config, prefix: str) -> Reselect:
-    def patterns(setting: str) -> Patterns:
-        return config.patterns(prefix + setting) if prefix + setting in config.values else ()
-
-    def flag(setting: str, default: bool) -> bool:
-        return config.flag(prefix + setting) if prefix + setting in config.values else default
-
+def _reselect(config: Config, name: str) -> Reselect:
     return Reselect(
-        patterns("columns.include.list"),
-        patterns("columns.exclude.list"),
-        flag("unavailable.values", True),
-        flag("null.values", True),
-        flag("use.event.key", False),
-        config.values.get(f"{prefix}error.handling.mode") == "fail",
+        config.get(RESELECT_INCLUDE.named(name), ()),
+        config.get(RESELECT_EXCLUDE.named(name), ()),
+        config.get(RESELECT_UNAVAILABLE_VALUES.named(name), True),
+        config.get(RESELECT_NULL_VALUES.named(name), True),
+        config.get(RESELECT_USE_EVENT_KEY.named(name), False),
+        config.get(RESELECT_ERROR_HANDLING_MODE.named(name), "") == "fail",
     )
 
 
 def check_processors(config: Config) -> Iterator[Problem]:
     """Processors without a known type."""
-    for name in config.names("post.processors"):
-        if config.values.get(f"{name}.type") != RESELECT:
-            yield Problem(f"{name}.type", f"only {RESELECT} is known", "Java classes cannot be loaded")
+    for name in config[POST_PROCESSORS]:
+        if config.get(TYPE_OF_PART.named(name), "") != RESELECT:
+            yield Problem(TYPE_OF_PART.named(name).name, f"only {RESELECT} is known", "Java classes cannot be loaded")

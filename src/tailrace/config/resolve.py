@@ -6,12 +6,13 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar, cast
+from typing import cast
 
 from tailrace.config.dialects import from_mapping
-from tailrace.config.kinds import InvalidValue, Value
+from tailrace.config.kinds import InvalidValue, T
 from tailrace.config.misspelt import Elsewhere, Foreign, meant
 from tailrace.config.option import HIDDEN, Option, OptionTable, Status, without_salt
+from tailrace.config.options.runtime import CUSTOM_SANITIZE_PATTERN
 from tailrace.errors import ConfigError
 from tailrace.javalike.patterns import compile_pattern
 from tailrace.model.table_id import TableNaming
@@ -23,7 +24,6 @@ SANITIZE = r".*secret$|.*password$|.*sasl\.jaas\.config$|.*basic\.auth\.user\.in
 _PASSWORD = re.compile(r"(://[^/@:]*:)[^/@]*@")
 _PLAIN = TableNaming()
 _NEVER = "what selects or hides data is never ignored"
-_T = TypeVar("_T")
 _said: set[str] = set()
 
 
@@ -44,7 +44,7 @@ Check = Callable[["Config"], Iterable[Problem]]
 
 @dataclass(frozen=True, repr=False)
 class Config:
-    """A connector's resolved properties. An undeclared name is a KeyError, the wrong kind a TypeError.
+    """A connector's resolved properties. A property that the connector does not have is a KeyError.
 
     `given` holds the properties as given under their canonical names, secrets included; `warnings` what is said
     of them, `secrets` the names never to show whatever the sanitize pattern says. `tables` are captured or not
@@ -52,52 +52,55 @@ class Config:
     Picklable; repr hides secrets.
     """
 
-    values: Mapping[str, Value | None]
+    values: Mapping[str, object]
     given: dict[str, str] = field(default_factory=dict)
     warnings: tuple[Problem, ...] = ()
     secrets: frozenset[str] = frozenset()
     tables: tuple[tuple[str, bool], ...] = ()
     naming: TableNaming = _PLAIN
 
-    def text(self, name: str) -> str:
-        """The text of a property that has a value."""
-        return self._typed(name, str)
+    def __getitem__(self, option: Option[T]) -> T:
+        """The value of a property; of one that is not given, the default or what its kind has without a value."""
+        return cast(T, self.values[option.name])
 
-    def optional(self, name: str) -> str | None:
-        """The text of a property that may have none."""
-        return None if self.values[name] is None else self._typed(name, str)
+    def __contains__(self, option: Option[object]) -> bool:
+        """Whether the connector has the property, and, of a family, whether it is given."""
+        return option.name in self.values
 
-    def flag(self, name: str) -> bool:
-        """A boolean."""
-        return self._typed(name, bool)
+    def get(self, option: Option[T], otherwise: T) -> T:
+        """The value of a property, `otherwise` where the connector has no such property."""
+        return cast(T, self.values.get(option.name, otherwise))
 
-    def number(self, name: str) -> int:
-        """An integer, in the unit its name says."""
-        return self._typed(name, int)
+    def need(self, option: Option[T | None]) -> T:
+        """The value of a property that others require. Raises TypeError if it has none: a check let that through."""
+        value = self[option]
+        if value is None:
+            raise TypeError(f"{option.name} has no value")
+        return value
 
-    def names(self, name: str) -> tuple[str, ...]:
-        """The items of a comma list; empty when there is none (`skipped.operations=none`, too)."""
-        return () if self.values[name] is None else self._typed(name, tuple)
+    def is_given(self, option: Option[object]) -> bool:
+        """Whether the configuration has the property, be it with its default."""
+        return option.name in self.given
 
-    def patterns(self, name: str) -> tuple[re.Pattern[str], ...]:
-        """The expressions of a regex list, to be used with `fullmatch`; empty when there is none."""
-        return cast("tuple[re.Pattern[str], ...]", self.names(name))
+    def members(self, family: Option[T]) -> dict[str, T]:
+        """The values of a family's properties by their names, which have the case that they are given in."""
+        return {name: cast(T, value) for name, value in self.values.items() if family.matches(name)}
+
+    def within(self, prefix: str) -> Config:
+        """The settings of a part, which its options name without the prefix."""
+        start = f"{prefix}."
+        values = {name[len(start) :]: value for name, value in self.values.items() if name.startswith(start)}
+        return Config(values, {name[len(start) :]: text for name, text in self.given.items() if name.startswith(start)})
 
     def shown(self) -> dict[str, str]:
         """`given` with every secret masked, for logs."""
-        masked = compile_pattern(self.optional("custom.sanitize.pattern") or SANITIZE)
+        masked = compile_pattern(self[CUSTOM_SANITIZE_PATTERN] or SANITIZE)
         return {
             without_salt(name): HIDDEN
             if name in self.secrets or masked.fullmatch(name)
             else _PASSWORD.sub(rf"\1{HIDDEN}@", value)
             for name, value in self.given.items()
         }
-
-    def _typed(self, name: str, kind: type[_T]) -> _T:
-        value = self.values[name]
-        if type(value) is not kind:
-            raise TypeError(f"{name} is {type(value).__name__}, not {kind.__name__}")
-        return value
 
     def __repr__(self) -> str:
         return f"Config({', '.join(f'{name}={value!r}' for name, value in self.shown().items())})"
@@ -147,7 +150,7 @@ class _Reading:
     def __init__(self, table: OptionTable, elsewhere: Elsewhere) -> None:
         self.table = table
         self._elsewhere = elsewhere
-        self.given: dict[str, tuple[Option, str]] = {}
+        self.given: dict[str, tuple[Option[object], str]] = {}
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
         self.notes: list[Problem] = []
@@ -181,7 +184,7 @@ class _Reading:
             self._old_names.pop(canonical, None)
         self.given[canonical] = (option, self._today(option, value))
 
-    def _take_foreign(self, name: str, foreign: Foreign, protecting: Option | None) -> None:
+    def _take_foreign(self, name: str, foreign: Foreign, protecting: Option[object] | None) -> None:
         """What is like a property that protects, or means the same as one here, is an error as a misspelt name is."""
         here = foreign.counterpart(self.table)
         remedy = f"here it is {here.name}" if here else "remove it"
@@ -190,20 +193,16 @@ class _Reading:
             return
         self.problems.append(Problem(_shown(name, protecting), foreign.whose, f"{remedy}; {_NEVER}"))
 
-    def _today(self, option: Option, value: str) -> str:
+    def _today(self, option: Option[object], value: str) -> str:
         today = option.old_values.get(value.strip().lower())
         if today is None:
             return value
         self.warnings.append(Problem(option.name, f"deprecated value {value.strip()}", f"use {today}"))
         return today
 
-    def values(self) -> dict[str, Value | None]:
+    def values(self) -> dict[str, object]:
         """The value of every property: parsed from the text given, else from the default."""
-        values: dict[str, Value | None] = {
-            option.name: None if option.default is None else option.kind.parse(option.default)
-            for option in self.table
-            if not option.is_family
-        }
+        values = {option.name: option.unset() for option in self.table if not option.is_family}
         for name, (option, text) in self.given.items():
             if text.strip() or not option.kind.blank_is_unset:
                 self._read(name, option, text, values)
@@ -212,7 +211,7 @@ class _Reading:
                 self.problems.append(Problem(option.name, "A value is required", option.note))
         return values
 
-    def _read(self, name: str, option: Option, text: str, values: dict[str, Value | None]) -> None:
+    def _read(self, name: str, option: Option[object], text: str, values: dict[str, object]) -> None:
         shown = self._old_names.get(name) or option.shown(name)
         if option.status is Status.REFUSED:
             self.problems.append(Problem(shown, "this property is not supported", option.note))
@@ -234,7 +233,7 @@ class _Reading:
         return any(problem.name == self._old_names.get(name, name) for problem in self.problems)
 
 
-def _shown(name: str, protecting: Option | None) -> str:
+def _shown(name: str, protecting: Option[object] | None) -> str:
     """An unknown name as a text may show it: a salt may be part of one like that of a secret family."""
     return ".".join(name.split(".")[:3]) + "..." if protecting is not None and protecting.secret else without_salt(name)
 

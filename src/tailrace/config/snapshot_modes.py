@@ -6,9 +6,15 @@ from dataclasses import dataclass
 
 from tailrace.config import Config
 from tailrace.config.entrypoints import custom
+from tailrace.config.options.snapshot import (
+    BASED_SNAPSHOT_DATA,
+    BASED_SNAPSHOT_ON_DATA_ERROR,
+    BASED_START_STREAM,
+    SNAPSHOT_MODE,
+    SNAPSHOT_MODE_CUSTOM_NAME,
+)
+from tailrace.config.plugin_groups import SNAPSHOTTERS
 from tailrace.config.snapshot_plugins import Snapshotter
-
-_FLAGS = "snapshot.mode.configuration.based."
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +36,16 @@ class SnapshotMode:
     @staticmethod
     def of(config: Config) -> SnapshotMode:
         """The mode of a configuration."""
-        name = config.text("snapshot.mode")
+        name = config[SNAPSHOT_MODE]
         if name in _MODES:
             return _MODES[name]
         if name == "custom":
-            return SnapshotMode._custom(custom(config, "snapshot.mode"))
+            return SnapshotMode._custom(custom(config, SNAPSHOT_MODE, SNAPSHOT_MODE_CUSTOM_NAME, SNAPSHOTTERS))
 
-        def flag(part: str) -> bool:
-            return bool(config.values.get(_FLAGS + part, False))
-
-        data = flag("snapshot.data")
-        return SnapshotMode(data, at_start=data, when_lost=flag("snapshot.on.data.error"), streams=flag("start.stream"))
+        data = config[BASED_SNAPSHOT_DATA]
+        return SnapshotMode(
+            data, at_start=data, when_lost=config[BASED_SNAPSHOT_ON_DATA_ERROR], streams=config[BASED_START_STREAM]
+        )
 
     @staticmethod
     def _custom(asked: Snapshotter) -> SnapshotMode:

@@ -6,6 +6,23 @@ import logging
 import re
 
 from tailrace.config import Config
+from tailrace.config.option import Option
+from tailrace.config.options.events import FIELD_NAME_ADJUSTMENT_MODE, SCHEMA_NAME_ADJUSTMENT_MODE
+from tailrace.config.options.spark import COMPAT_FAULTS
+from tailrace.config.options.topics import (
+    TOPIC_DELIMITER,
+    TOPIC_HEARTBEAT_NAME,
+    TOPIC_HEARTBEAT_PREFIX,
+    TOPIC_KEY_ENFORCE_UNIQUENESS,
+    TOPIC_KEY_FIELD_NAME,
+    TOPIC_KEY_FIELD_REGEX,
+    TOPIC_KEY_FIELD_REPLACEMENT,
+    TOPIC_NAMING_STRATEGY,
+    TOPIC_PREFIX,
+    TOPIC_REGEX,
+    TOPIC_REPLACEMENT,
+    TOPIC_TRANSACTION,
+)
 from tailrace.errors import ConfigError
 from tailrace.javalike.patterns import Rewrite
 from tailrace.model.table import TableId
@@ -24,25 +41,23 @@ class TopicNaming:
     """
 
     def __init__(self, config: Config) -> None:
-        prefix, delimiter = config.text("topic.prefix"), config.text("topic.delimiter")
+        prefix, delimiter = config[TOPIC_PREFIX], config[TOPIC_DELIMITER]
         self._prefix, self._delimiter = prefix, delimiter
-        self._strategy = config.text("topic.naming.strategy").rpartition(".")[2]
+        self._strategy = config[TOPIC_NAMING_STRATEGY].rpartition(".")[2]
         self._unicode = "Unicode" in self._strategy
         self._with_schema = self._strategy.startswith("Schema")
-        self._rewrite = _rewrite(config, "topic") if "Regex" in self._strategy else None
+        self._rewrite = _rewrite(config, TOPIC_REGEX, TOPIC_REPLACEMENT) if "Regex" in self._strategy else None
         self._extra = _key_field(config) if self._rewrite is not None else None
-        self._faults = config.flag("compat.faults")
+        self._faults = config[COMPAT_FAULTS]
         self.adds_keys = self._extra is not None and self._faults
-        self._schema_mode = config.text("schema.name.adjustment.mode")
-        self._field_mode = config.text("field.name.adjustment.mode")
+        self._schema_mode = config[SCHEMA_NAME_ADJUSTMENT_MODE]
+        self._field_mode = config[FIELD_NAME_ADJUSTMENT_MODE]
         self._topics: dict[TableId, str] = {}
         self._owners: dict[str, TableId] = {}
         # The delimiter is not applied, as in the reference.
         self.message = f"{prefix}.message"
-        self.transaction = f"{prefix}{delimiter}{config.text('topic.transaction')}"
-        self.heartbeat = (
-            config.optional("topic.heartbeat.name") or f"{config.text('topic.heartbeat.prefix')}{delimiter}{prefix}"
-        )
+        self.transaction = f"{prefix}{delimiter}{config[TOPIC_TRANSACTION]}"
+        self.heartbeat = config[TOPIC_HEARTBEAT_NAME] or f"{config[TOPIC_HEARTBEAT_PREFIX]}{delimiter}{prefix}"
         self.heartbeat_server = prefix
 
     def table(self, table: TableId) -> str:
@@ -93,20 +108,22 @@ class TopicNaming:
         return topic
 
 
-def _rewrite(config: Config, name: str) -> Rewrite:
-    """What `<name>.regex` and `<name>.replacement` do with a text. Raises ConfigError."""
+def _rewrite(config: Config, regex: Option[str | None], replacement: Option[str | None]) -> Rewrite:
+    """What an expression and its replacement do with a text. Raises ConfigError."""
     try:
-        return Rewrite.of(config.text(f"{name}.regex"), config.optional(f"{name}.replacement") or "")
+        return Rewrite.of(config.need(regex), config[replacement] or "")
     except ValueError as error:
-        raise ConfigError(str(error), where=f"{name}.replacement") from error
+        raise ConfigError(str(error), where=replacement.name) from error
 
 
 def _key_field(config: Config) -> tuple[str, Rewrite | None] | None:
     """Name of the field that is added to keys, and what is done with a table's name; None if none is added."""
-    if not config.flag("topic.key.enforce.uniqueness"):
+    if not config[TOPIC_KEY_ENFORCE_UNIQUENESS]:
         return None
-    has_regex = (config.optional("topic.key.field.regex") or "").strip()
-    return config.text("topic.key.field.name"), _rewrite(config, "topic.key.field") if has_regex else None
+    has_regex = (config[TOPIC_KEY_FIELD_REGEX] or "").strip()
+    return config[TOPIC_KEY_FIELD_NAME], _rewrite(
+        config, TOPIC_KEY_FIELD_REGEX, TOPIC_KEY_FIELD_REPLACEMENT
+    ) if has_regex else None
 
 
 def sanitised(name: str, *, unicode: bool = False) -> str:

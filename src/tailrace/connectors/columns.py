@@ -12,6 +12,8 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter, key_columns
 from tailrace.config.masks import ColumnMasks, OutOfRange, Propagate
+from tailrace.config.options.events import INCLUDE_SCHEMA_COMMENTS, UNAVAILABLE_VALUE_PLACEHOLDER
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.converters import Converters, SourceColumn
 from tailrace.connectors.defaults import shown_default
@@ -57,8 +59,8 @@ class Columns:
         self._masks = ColumnMasks.from_config(config)
         self._out_of_range = OutOfRange.from_config(config)
         self._converters = Converters(config)
-        self._comments = config.flag("include.schema.comments")
-        self._faults = config.flag("compat.faults")
+        self._comments = config[INCLUDE_SCHEMA_COMMENTS]
+        self._faults = config[COMPAT_FAULTS]
 
     def captured(
         self,
@@ -129,7 +131,7 @@ class Columns:
         mask = self._masks.of(table, column.name, column.type.name) if self._faults else None
         if mask is None or isinstance(mask, Propagate) or not column.type.is_character:
             return None
-        text = self._config.text("unavailable.value.placeholder")
+        text = self._config[UNAVAILABLE_VALUE_PLACEHOLDER]
         if text.startswith("hex:"):
             return None
         shown = kind.convert(pa.array([text], pa.string()))

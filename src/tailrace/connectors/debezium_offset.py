@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.config.options.snapshot import OFFSET_TAKEOVER
+from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
 from tailrace.errors import ConfigError, OffsetError, TailraceError
 
-PROPERTY = "offset.takeover"
+PROPERTY = OFFSET_TAKEOVER.name
 # What names the connector in a partition: one of Debezium's connectors has a name of its own for it.
 _NAMES = ("server", "server_id")
 # What Debezium stores while it reads tables at first, with one connector's word for it, and by a signal.
@@ -44,7 +46,7 @@ def taken_over(config: Config) -> list[Entry]:
     Raises ConfigError for what is none of this connector's, and where the tables would be read all the same;
     OffsetError where Debezium's own snapshot is not finished: what it has not read would never come.
     """
-    given = config.optional(PROPERTY)
+    given = config[OFFSET_TAKEOVER]
     if given is None:
         return []
     if SnapshotMode.of(config).at_first:
@@ -58,7 +60,7 @@ def taken_over(config: Config) -> list[Entry]:
 
 def findings(config: Config, has_begun: bool, position: Callable[[], str | None]) -> list[Finding]:
     """What `check` says of `offset.takeover` before the first start; `position` is where that begins."""
-    if has_begun or config.optional(PROPERTY) is None:
+    if has_begun or config[OFFSET_TAKEOVER] is None:
         return []
     try:
         return [Finding(PROPERTY, True, f"the pipeline begins where Debezium stopped: {position()}")]
@@ -107,7 +109,7 @@ def _file(path: str) -> str:
 
 
 def _check(config: Config, entry: Entry) -> None:
-    prefix = config.text("topic.prefix")
+    prefix = config[TOPIC_PREFIX]
     name = next((entry.partition[each] for each in _NAMES if each in entry.partition), prefix)
     if name != prefix:
         what = f"the offset is that of the connector with topic.prefix={name}, and this one has {prefix}"

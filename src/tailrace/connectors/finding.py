@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tailrace.config import Config
+from tailrace.config.options.runtime import CONNECTION_VALIDATION_TIMEOUT_MS
 
-_LIMIT = "connection.validation.timeout.ms"
 # The findings of a sink that cannot be reached, and of a catalog that lacks tables of a replica.
 SINK, CATALOG = "sink", "catalog"
 
@@ -40,7 +40,7 @@ def within_limit(config: Config, look: Callable[[], list[Finding]]) -> list[Find
 
     A driver may be in a call that nothing can interrupt, so it is left to itself then.
     """
-    limit = config.number(_LIMIT)
+    limit = config[CONNECTION_VALIDATION_TIMEOUT_MS]
     found: queue.Queue[list[Finding] | BaseException] = queue.Queue()
 
     def looked() -> None:
@@ -53,7 +53,7 @@ def within_limit(config: Config, look: Callable[[], list[Finding]]) -> list[Find
     try:
         findings = found.get(timeout=limit / 1000)
     except queue.Empty:
-        remedy = f"see why the server is slow to answer, or raise {_LIMIT}"
+        remedy = f"see why the server is slow to answer, or raise {CONNECTION_VALIDATION_TIMEOUT_MS.name}"
         return [Finding("connection", False, f"Connection validation timed out after {limit} ms", remedy)]
     if isinstance(findings, BaseException):
         raise findings

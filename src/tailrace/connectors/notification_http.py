@@ -15,6 +15,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from tailrace.config.options.snapshot import (
+    NOTIFICATION_HTTP_ALLOW_PRIVATE_NETWORKS,
+    NOTIFICATION_HTTP_RETRIES,
+    NOTIFICATION_HTTP_TIMEOUT_MS,
+    NOTIFICATION_HTTP_URL,
+)
+
 if TYPE_CHECKING:
     import httpx
 
@@ -46,10 +53,10 @@ class Endpoint:
     def of(config: Config) -> Endpoint:
         """What `notification.http.*` says."""
         return Endpoint(
-            config.text("notification.http.url"),
-            config.number("notification.http.retries"),
-            config.number("notification.http.timeout.ms") / 1000,
-            config.flag("notification.http.allow.private.networks"),
+            config.need(NOTIFICATION_HTTP_URL),
+            config[NOTIFICATION_HTTP_RETRIES],
+            config[NOTIFICATION_HTTP_TIMEOUT_MS] / 1000,
+            config[NOTIFICATION_HTTP_ALLOW_PRIVATE_NETWORKS],
         )
 
     @property

@@ -14,6 +14,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.options.snapshot import (
+    NOTIFICATION_CALLBACK,
+    NOTIFICATION_ENABLED_CHANNELS,
+    NOTIFICATION_FILE,
+    NOTIFICATION_SINK_TOPIC_NAME,
+)
+from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.connectors import notification_http
 from tailrace.model.change import ControlBatch
 from tailrace.model.schema import INT64, STRING, ConnectSchema, Field
@@ -72,7 +79,7 @@ WITHOUT_ROWS: tuple[Notice, ...] = (Notice(INITIAL, STARTED), Notice(INITIAL, CO
 
 def is_wanted(config: Config) -> bool:
     """Whether anybody listens."""
-    return bool(config.names("notification.enabled.channels"))
+    return bool(config[NOTIFICATION_ENABLED_CHANNELS])
 
 
 def notify(config: Config, notices: Iterable[Notice]) -> tuple[ControlBatch, ...]:
@@ -80,16 +87,16 @@ def notify(config: Config, notices: Iterable[Notice]) -> tuple[ControlBatch, ...
 
     A task does it, for the rows it reads; if a channel fails, this is logged, and nothing stops.
     """
-    channels = config.names("notification.enabled.channels")
-    payloads = [_payload(notice, config.text("topic.prefix")) for notice in notices]
+    channels = config[NOTIFICATION_ENABLED_CHANNELS]
+    payloads = [_payload(notice, config[TOPIC_PREFIX]) for notice in notices]
     if "log" in channels:
         for payload in payloads:
             log.info("[Notification Service]  %s", json.dumps(payload))
     if "file" in channels and payloads:
-        _append(Path(config.text("notification.file")), payloads)
+        _append(Path(config.need(NOTIFICATION_FILE)), payloads)
     if "callback" in channels:
         for payload in payloads:
-            _call(config.text("notification.callback"), payload)
+            _call(config.need(NOTIFICATION_CALLBACK), payload)
     if "http" in channels and payloads:
         notification_http.channel(notification_http.Endpoint.of(config)).post(payloads)
     if "sink" not in channels or not payloads:
@@ -100,7 +107,7 @@ def notify(config: Config, notices: Iterable[Notice]) -> tuple[ControlBatch, ...
         pa.nulls(len(payloads), pa.int32()),
     ]
     rows = pa.record_batch(columns, names=["key", "value", "partition"])
-    return (ControlBatch(config.text("notification.sink.topic.name"), KEY, VALUE, rows),)
+    return (ControlBatch(config.need(NOTIFICATION_SINK_TOPIC_NAME), KEY, VALUE, rows),)
 
 
 def _append(file: Path, payloads: list[dict[str, object]]) -> None:

@@ -14,6 +14,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.option import Option
+from tailrace.config.options.databases import DATABASE_HOSTNAME, DATABASE_PORT
 from tailrace.config.resolve import Check
 from tailrace.connectors.base import Key
 from tailrace.connectors.debezium_offset import Entry
@@ -246,7 +248,7 @@ class ConnectorPackage(Protocol):
     """The property that lists the captured tables."""
     exclude_list: str
     """The property that lists the tables that are not captured."""
-    stop_property: str | None
+    stop_property: Option[bool] | None
     """The flag that has objects on the server removed when a pipeline stops; a query cannot observe its own stop."""
     replica_properties: Mapping[str, str]
     """Properties that a replica needs, unless the configuration says otherwise."""
@@ -264,7 +266,7 @@ class ConnectorPackage(Protocol):
 
     def address(self, config: Config) -> str:
         """The server's host and port, for names of datasets."""
-        return f"{config.text('database.hostname')}:{config.number('database.port')}"
+        return f"{config[DATABASE_HOSTNAME]}:{config[DATABASE_PORT]}"
 
     def source_block(self, config: Config) -> SourceBlock:
         """The `source` block of its events."""

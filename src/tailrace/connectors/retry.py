@@ -10,6 +10,12 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tailrace.config import Config
+from tailrace.config.option import Option
+from tailrace.config.options.runtime import (
+    ERRORS_MAX_RETRIES,
+    INTERNAL_CUSTOM_RETRIABLE_EXCEPTION,
+    RETRIABLE_RESTART_CONNECTOR_WAIT_MS,
+)
 from tailrace.errors import TailraceError
 from tailrace.javalike.patterns import to_python
 
@@ -24,8 +30,8 @@ class Backoff:
     """Growing pauses up to `retriable.restart.connector.wait.ms`, `errors.max.retries` of them (-1: for ever)."""
 
     def __init__(self, config: Config) -> None:
-        self.longest = config.number("retriable.restart.connector.wait.ms") / 1000
-        self.retries = config.number("errors.max.retries")
+        self.longest = config[RETRIABLE_RESTART_CONNECTOR_WAIT_MS] / 1000
+        self.retries = config[ERRORS_MAX_RETRIES]
         self.reset()
 
     def reset(self) -> None:
@@ -57,7 +63,7 @@ def is_listed(config: Config, error: BaseException | None) -> bool:
 
     As in Debezium the expression must match the whole message; here a match of its first line is enough as well.
     """
-    pattern = config.optional("internal.custom.retriable.exception")
+    pattern = config[INTERNAL_CUSTOM_RETRIABLE_EXCEPTION]
     while pattern and error is not None:
         said = str(error)
         if any(re.fullmatch(to_python(pattern), text) for text in (said, said.split("\n", 1)[0])):
@@ -80,11 +86,11 @@ def retrying(config: Config, attempt: Callable[[], T], transient: Callable[[Base
 
 def at_once(config: Config) -> Config:
     """The configuration for a command that somebody waits for: an error is reported, and nothing is tried again."""
-    return replace(config, values={**config.values, "errors.max.retries": 0})
+    return replace(config, values={**config.values, ERRORS_MAX_RETRIES.name: 0})
 
 
-def pause(config: Config, name: str) -> None:
+def pause(config: Config, option: Option[int]) -> None:
     """Wait as long as the property says."""
-    if config.number(name):
-        log.info("waiting as %s says: %d ms", name, config.number(name))
-        time.sleep(config.number(name) / 1000)
+    if config[option]:
+        log.info("waiting as %s says: %d ms", option.name, config[option])
+        time.sleep(config[option] / 1000)

@@ -16,6 +16,13 @@ from datetime import datetime, timezone
 from typing import Any, Protocol
 
 from tailrace.config import Config
+from tailrace.config.options.snapshot import (
+    INCREMENTAL_SNAPSHOT_WATERMARKING_STRATEGY,
+    READ_ONLY,
+    SIGNAL_EMIT_FAILURE_BACKOFF_MS,
+    SIGNAL_EMIT_FAILURE_MAX_RETRIES,
+    SIGNAL_ENABLED_CHANNELS,
+)
 from tailrace.connectors.signal import CLOSE, OPEN, SOURCE, Mark, Signal, unhandled
 from tailrace.connectors.snapshot_ports import Failures
 from tailrace.errors import SourceError
@@ -68,7 +75,7 @@ class SignalSource:
 
     def __init__(self, config: Config, failures: Failures, tables: Mapping[str, SignalTable]) -> None:
         self._config, self._failures, self._tables = config, failures, tables
-        self._is_read = SOURCE in config.names("signal.enabled.channels")
+        self._is_read = SOURCE in config[SIGNAL_ENABLED_CHANNELS]
 
     def new(self, connection: Any, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
         """The signals that are not handled yet, in the order they came, and the marks of all.
@@ -108,7 +115,7 @@ class SignalSource:
     def open_window(self, connection: Any, database: str) -> Window | None:
         """Write the row that opens a window of a database's table, if such rows are wanted."""
         table = self._tables.get(database) or next(iter(self._tables.values()), None)
-        if table is None or self._config.flag("read.only"):
+        if table is None or self._config[READ_ONLY]:
             return None
         window = Window(table, str(uuid.uuid4()), _now())
         times = f'{{"openWindowTimestamp": "{window.since}"}}'
@@ -120,7 +127,7 @@ class SignalSource:
         if opened is None:
             return
         table, id_ = opened.table, opened.id
-        if self._config.text("incremental.snapshot.watermarking.strategy") == "insert_delete":
+        if self._config[INCREMENTAL_SNAPSHOT_WATERMARKING_STRATEGY] == "insert_delete":
             self._write(lambda: table.delete(connection, f"{id_}-open"))
         else:
             times = f'{{"openWindowTimestamp": "{opened.since}", "closeWindowTimestamp": "{_now()}"}}'
@@ -128,7 +135,7 @@ class SignalSource:
 
     def _write(self, statement: Callable[[], None]) -> None:
         """Write to a table, again as often as signal.emit.failure.max.retries says."""
-        left = self._config.number("signal.emit.failure.max.retries")
+        left = self._config[SIGNAL_EMIT_FAILURE_MAX_RETRIES]
         while True:
             try:
                 statement()
@@ -138,7 +145,7 @@ class SignalSource:
                     raise
                 log.warning("a window's row cannot be written, trying again: %s", self._failures.line(error))
             left -= 1
-            time.sleep(self._config.number("signal.emit.failure.backoff.ms") / 1000)
+            time.sleep(self._config[SIGNAL_EMIT_FAILURE_BACKOFF_MS] / 1000)
 
 
 def _mark(signal: Signal, version: str | None) -> Mark:

@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.options.events import EVENT_CONVERTING_FAILURE_HANDLING_MODE
+from tailrace.config.options.filters import VALUE_LOSS_HANDLING_MODE
 from tailrace.connectors.lost_values import at
 from tailrace.errors import DecodeError
 from tailrace.model.masks import Masking
@@ -110,9 +112,9 @@ def cast_type(connect: str, arrow: pa.DataType, zero: object, binary: Binary | N
 
 def keeps_all(config: Config) -> bool:
     """Whether a value that its schema cannot hold is kept as text, for a table that is to equal its source."""
-    return config.text("value.loss.handling.mode") == "text"
+    return config[VALUE_LOSS_HANDLING_MODE] == "text"
 
 
 def is_strict(config: Config) -> bool:
     """Whether a value that its schema cannot hold is an error; otherwise it becomes null, with a warning."""
-    return config.text("event.converting.failure.handling.mode") == "fail"
+    return config[EVENT_CONVERTING_FAILURE_HANDLING_MODE] == "fail"

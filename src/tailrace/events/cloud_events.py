@@ -15,7 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.config.cloud_event_options import GENERATE, HEADER, VALUE, metadata_sources, registry_of
+from tailrace.config.cloud_events import GENERATE, HEADER, VALUE, metadata_sources, registry_of
+from tailrace.config.options.cloud_events import (
+    DATA_SERIALIZER_TYPE,
+    EXTENSION_ATTRIBUTES_ENABLE,
+    OPENTELEMETRY_TRACING_ATTRIBUTES_ENABLE,
+    SCHEMA_CLOUDEVENTS_NAME,
+    SCHEMA_NAME_ADJUSTMENT_MODE,
+    SERIALIZER_TYPE,
+)
+from tailrace.config.options.converters import CONVERTER
 from tailrace.config.topics import adjusted
 from tailrace.errors import DecodeError
 from tailrace.events.converter import Converter
@@ -63,24 +72,25 @@ class CloudEvents:
     @staticmethod
     def of(config: Config, part: str, source: SourceBlock) -> CloudEvents:
         """As the properties of the `value` converter say. Raises ConfigError."""
-        name = f"{part}.converter"
+        name = CONVERTER[part].name
+        own = config.within(name)
         kind, url = registry_of(config, name)
-        uses_avro = "avro" in (config.text(f"{name}.serializer.type"), config.text(f"{name}.data.serializer.type"))
+        uses_avro = "avro" in (own[SERIALIZER_TYPE], own[DATA_SERIALIZER_TYPE])
         # Without the record's headers, so the ids always stand before the datums.
         avro = replace(registry_form_of(config, part, f"{name}.avro", kind), in_headers=False) if uses_avro else None
         data = Converter.json(config, f"{name}.json")
         return CloudEvents(
             source,
             metadata_sources(config, name),
-            config.text(f"{name}.serializer.type") == "avro",
-            avro if config.text(f"{name}.data.serializer.type") == "avro" else None,
+            own[SERIALIZER_TYPE] == "avro",
+            avro if own[DATA_SERIALIZER_TYPE] == "avro" else None,
             JsonForm(replace(data, schemas=False)),
             JsonForm(data),
             url,
-            config.optional(f"{name}.schema.cloudevents.name"),
-            config.text(f"{name}.schema.name.adjustment.mode"),
-            config.flag(f"{name}.extension.attributes.enable"),
-            config.flag(f"{name}.opentelemetry.tracing.attributes.enable"),
+            own[SCHEMA_CLOUDEVENTS_NAME],
+            own[SCHEMA_NAME_ADJUSTMENT_MODE],
+            own[EXTENSION_ATTRIBUTES_ENABLE],
+            own[OPENTELEMETRY_TRACING_ATTRIBUTES_ENABLE],
         )
 
     @property

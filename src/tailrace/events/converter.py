@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from tailrace.config import Config
 from tailrace.config.converter_names import JSON
+from tailrace.config.options.converters import CONVERTER, DECIMAL_FORMAT, REPLACE_NULL_WITH_DEFAULT, SCHEMAS_ENABLE
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.text.json import PLAIN, Decimals, Style, schema_text
 
@@ -25,18 +27,18 @@ class Converter:
     @staticmethod
     def of(config: Config, part: str) -> Converter:
         """The settings of the `key`, `value` or `header` converter."""
-        prefix = f"{part}.converter"
-        kind = config.text(prefix)
+        converter = CONVERTER[part]
+        kind = config[converter]
         if kind != JSON:
-            return Converter(False, kind=kind, faults=config.flag("compat.faults"))
-        return Converter.json(config, prefix)
+            return Converter(False, kind=kind, faults=config[COMPAT_FAULTS])
+        return Converter.json(config, converter.name)
 
     @staticmethod
     def json(config: Config, prefix: str) -> Converter:
         """The settings of a JSON converter, whose properties begin with `prefix`."""
-        decimals = Decimals(config.text(f"{prefix}.decimal.format").lower())
-        style = Style(config.flag(f"{prefix}.replace.null.with.default"), decimals)
-        return Converter(config.flag(f"{prefix}.schemas.enable"), style)
+        own = config.within(prefix)
+        style = Style(own[REPLACE_NULL_WITH_DEFAULT], Decimals(own[DECIMAL_FORMAT].lower()))
+        return Converter(own[SCHEMAS_ENABLE], style)
 
     def wrap(self, schema: ConnectSchema) -> tuple[str, str]:
         """The texts before and after each payload."""

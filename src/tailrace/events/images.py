@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.options.events import UNAVAILABLE_VALUE_PLACEHOLDER
 from tailrace.events.converter import Converter
 from tailrace.events.envelope import Envelope
 from tailrace.events.parts import Parts, flat, struct_parts, text_of
@@ -25,7 +26,7 @@ class ImageWriter:
         if decimals is not None:
             styles = [replace(style, decimals=decimals) for style in styles]
         self._keys, self._values, self._headers = styles
-        self._placeholder = config.text("unavailable.value.placeholder")
+        self._placeholder = config[UNAVAILABLE_VALUE_PLACEHOLDER]
 
     def before(self, rows: pa.RecordBatch, table: TableSchema) -> list[Fragment]:
         """The columns of the old images."""

@@ -13,6 +13,9 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.config.converter_names import JSON
+from tailrace.config.options.events import EXTENDED_HEADERS_ENABLED
+from tailrace.config.options.filters import TOMBSTONES_ON_DELETE
+from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.errors import DecodeError
 from tailrace.events.converter import Converter
 from tailrace.events.envelope import CLOCKS, MESSAGE
@@ -61,11 +64,11 @@ class RecordEncoder:
         self._layouts = Layouts(config, source)
         self._images = ImageWriter(config)
         self._key, self._value = Converter.of(config, "key"), Converter.of(config, "value")
-        self._tombstones = config.flag("tombstones.on.delete")
-        server = config.text("topic.prefix")
+        self._tombstones = config[TOMBSTONES_ON_DELETE]
+        server = config[TOPIC_PREFIX]
         self._source = SourceWriter(source, server, self._value.style)
         self._header = Converter.of(config, "header")
-        extended = config.flag("extended.headers.enabled")
+        extended = config[EXTENDED_HEADERS_ENABLED]
         self._headers = HeaderWriter(source.connector, server, run_id, extended, self._header)
         self._schema_changes = SchemaChangeWriter(config, source)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.options.topics import INCLUDE_SCHEMA_CHANGES, TOPIC_PREFIX
 from tailrace.events.converter import Converter
 from tailrace.events.parts import text_of
 from tailrace.events.source import SourceWriter, names_of
@@ -72,8 +73,8 @@ class SchemaChangeWriter:
     """
 
     def __init__(self, config: Config, block: SourceBlock) -> None:
-        self._topic = config.text("topic.prefix")
-        self._is_wanted = config.flag("include.schema.changes")
+        self._topic = config[TOPIC_PREFIX]
+        self._is_wanted = config[INCLUDE_SCHEMA_CHANGES]
         self._id_parts = block.change_id
         self._source = SourceWriter(block, self._topic, Converter.of(config, "value").style)
         name = f"io.debezium.connector.{block.connector}.SchemaChange"

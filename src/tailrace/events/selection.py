@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.options.filters import SKIP_MESSAGES_WITHOUT_CHANGE, SKIPPED_OPERATIONS
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.events.equality import same
 from tailrace.events.payload import required
 from tailrace.model.arrow import flags, literal, mask
@@ -16,7 +18,7 @@ from tailrace.model.change import UPDATE, ChangeBatch
 
 def select(batch: ChangeBatch, config: Config) -> ChangeBatch:
     """The batch without the operations that `skipped.operations` names; reads always stay."""
-    skipped = config.names("skipped.operations")  # some of c, u, d, t; empty for `none`
+    skipped = config[SKIPPED_OPERATIONS]  # some of c, u, d, t; empty for `none`
     if not skipped:
         return batch
     return _kept(batch, flags(pc.invert(pc.is_in(batch.rows.column("op"), pa.array(skipped, pa.string())))))
@@ -24,8 +26,8 @@ def select(batch: ChangeBatch, config: Config) -> ChangeBatch:
 
 def without_unchanged(batch: ChangeBatch, config: Config) -> ChangeBatch:
     """The batch without updates that change nothing, as far as `skip.messages.without.change` says so."""
-    faults = config.flag("compat.faults")
-    return _changing(batch, faults=faults) if config.flag("skip.messages.without.change") else batch
+    faults = config[COMPAT_FAULTS]
+    return _changing(batch, faults=faults) if config[SKIP_MESSAGES_WITHOUT_CHANGE] else batch
 
 
 def without_hidden_changes(batch: ChangeBatch, config: Config) -> ChangeBatch:
@@ -34,11 +36,7 @@ def without_hidden_changes(batch: ChangeBatch, config: Config) -> ChangeBatch:
     So an update that changes nothing but key columns that are excluded from values is left out.
     """
     hides = len(batch.table.value_columns) < len(batch.table.columns)
-    return (
-        _changing(batch, only_shown=True, faults=True)
-        if hides and config.flag("skip.messages.without.change")
-        else batch
-    )
+    return _changing(batch, only_shown=True, faults=True) if hides and config[SKIP_MESSAGES_WITHOUT_CHANGE] else batch
 
 
 def _changing(batch: ChangeBatch, *, only_shown: bool = False, faults: bool = False) -> ChangeBatch:

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.options.spark import EVENT_DECIMAL_FORMAT
+from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.config.topics import TopicNaming
 from tailrace.events.envelope import Envelope, envelope
 from tailrace.events.images import ImageWriter, image_parts
@@ -53,8 +55,8 @@ class EventShaper:
 
     def __init__(self, config: Config, source: SourceBlock) -> None:
         self._naming = TopicNaming(config)
-        self._images = ImageWriter(config, Decimals(config.text("event.decimal.format")))
-        self._server = config.text("topic.prefix")
+        self._images = ImageWriter(config, Decimals(config[EVENT_DECIMAL_FORMAT]))
+        self._server = config[TOPIC_PREFIX]
         self._source = source
         self.schema = event_schema(source)
         self._envelopes: dict[TableId, tuple[TableSchema, Envelope]] = {}

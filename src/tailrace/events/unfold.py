@@ -11,6 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.options.events import EXTENDED_HEADERS_ENABLED, UNAVAILABLE_VALUE_PLACEHOLDER
+from tailrace.config.options.filters import TOMBSTONES_ON_DELETE
+from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.config.topics import TopicNaming
 from tailrace.events.envelope import CLOCKS, MESSAGE, Envelope, envelope
 from tailrace.events.headers import context
@@ -38,10 +41,10 @@ class Unfolder:
     def __init__(self, config: Config, source: SourceBlock, run_id: str) -> None:
         self._naming = TopicNaming(config)
         self._block = source
-        self._server = config.text("topic.prefix")
-        self._placeholder = config.text("unavailable.value.placeholder")
-        self._tombstones = config.flag("tombstones.on.delete")
-        wanted = config.flag("extended.headers.enabled")
+        self._server = config[TOPIC_PREFIX]
+        self._placeholder = config[UNAVAILABLE_VALUE_PLACEHOLDER]
+        self._tombstones = config[TOMBSTONES_ON_DELETE]
+        wanted = config[EXTENDED_HEADERS_ENABLED]
         names = context(source.connector, self._server, run_id) if wanted else {}
         self._context = tuple(Header.of(name, STRING, text) for name, text in names.items())
         self._schema_changes = SchemaChangeWriter(config, source)

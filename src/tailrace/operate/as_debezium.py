@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tailrace.config import Config
+from tailrace.config.options.runtime import MAX_QUEUE_SIZE
+from tailrace.config.options.spark import MAX_BYTES_PER_TRIGGER
+from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.operate.watch import Figures
 from tailrace.snapshot.reading import Reading
@@ -33,18 +36,18 @@ def samples(figures: Figures) -> Iterator[Sample]:
 
 def _labels(figures: Figures, config: Config, context: str) -> dict[str, str]:
     entry = figures.definition.entry
-    labels = {"plugin": entry.metrics or entry.name, "name": config.text("topic.prefix"), "context": context}
+    labels = {"plugin": entry.metrics or entry.name, "name": config[TOPIC_PREFIX], "context": context}
     if entry.has_tasks:
         labels["task"] = "0"
     return labels
 
 
 def _streaming(figures: Figures, config: Config) -> dict[str, float]:
-    status, total = figures.status, config.number("max.queue.size")
+    status, total = figures.status, config[MAX_QUEUE_SIZE]
     behind = -1.0 if status.lag_seconds is None or status.phase != "stream" else status.lag_seconds * 1000
     since = -1.0 if figures.events_at is None else (figures.at - figures.events_at) * 1000
     # What waits between log and sink is a micro-batch. If more than one waits, the queue is full.
-    most = config.number("maxBytesPerTrigger")
+    most = config[MAX_BYTES_PER_TRIGGER]
     waiting = min(status.lag_bytes or 0, most)
     values: dict[str, float] = {
         "Connected": status.current is not None and status.run is not None and status.run.state == "running",

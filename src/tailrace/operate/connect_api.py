@@ -12,6 +12,7 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tailrace.config.kinds import TEXT
 from tailrace.config.option import HIDDEN, Option
 from tailrace.connectors import registry
 from tailrace.errors import ConfigError
@@ -161,11 +162,11 @@ def _plugins(request: Request, method: str, parts: list[str]) -> Response:
     raise Refusal(404, f"there is nothing at {request.path}")
 
 
-def _table(entry: registry.Entry) -> list[Option]:
+def _table(entry: registry.Entry) -> list[Option[object]]:
     return list(registry.imported(str(entry.options)))
 
 
-def _definition(option: Option) -> dict[str, Any]:
+def _definition(option: Option[object]) -> dict[str, Any]:
     kind = "PASSWORD" if option.secret else {"integer": "INT", "boolean": "BOOLEAN"}.get(option.kind.label, "STRING")
     return {
         "name": option.name,
@@ -203,7 +204,7 @@ def _validated(entry: registry.Entry, given: Any) -> dict[str, Any]:
         for option in options
     ]
     if not any(option.name == "connector.class" for option in options):
-        definition = _definition(Option("connector.class", required=True, help="The connector's class."))
+        definition = _definition(Option("connector.class", TEXT, required=True, help="The connector's class."))
         configs.insert(0, {"definition": definition, "value": _value("connector.class", given, errors, False)})
     count = sum(bool(each["value"]["errors"]) for each in configs)
     return {"name": entry.classes[0], "error_count": count, "groups": [], "configs": configs}

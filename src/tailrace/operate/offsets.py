@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.errors import TailraceError
 from tailrace.operate.condition import Condition
 from tailrace.operate.server import Refusal, Response
@@ -35,7 +36,7 @@ def stored(figures: Figures) -> dict[str, Any]:
 
 
 def _partition(figures: Figures) -> dict[str, str]:
-    return {"server": figures.config.text("topic.prefix")}
+    return {"server": figures.config[TOPIC_PREFIX]}
 
 
 def changed(method: str, figures: Figures, body: Any) -> Response:

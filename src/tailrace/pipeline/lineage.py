@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -20,6 +20,18 @@ import yaml
 
 from tailrace.config import Config
 from tailrace.config.masks import ColumnMasks, Propagate
+from tailrace.config.options.databases import DATABASE_DBNAME
+from tailrace.config.options.events import TRANSFORM_NAMES
+from tailrace.config.options.filters import COLUMN_PROPAGATE_SOURCE_TYPE
+from tailrace.config.options.runtime import (
+    OPENLINEAGE_INTEGRATION_CONFIG_FILE_PATH,
+    OPENLINEAGE_INTEGRATION_ENABLED,
+    OPENLINEAGE_INTEGRATION_JOB_DESCRIPTION,
+    OPENLINEAGE_INTEGRATION_JOB_NAMESPACE,
+    OPENLINEAGE_INTEGRATION_JOB_OWNERS,
+    OPENLINEAGE_INTEGRATION_JOB_TAGS,
+)
+from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.config.topics import TopicNaming
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.model.table import TableId, TableSchema
@@ -46,7 +58,7 @@ def lineage_of(definition: Definition) -> Lineage | None:
     Raises ConfigError for a configuration of the client that cannot be used.
     """
     config = definition.config()
-    return Lineage(definition, config) if config.flag(f"{_PREFIX}enabled") else None
+    return Lineage(definition, config) if config[OPENLINEAGE_INTEGRATION_ENABLED] else None
 
 
 @dataclass(frozen=True)
@@ -66,7 +78,7 @@ class Lineage:
         from openlineage.client.uuid import generate_new_uuid
 
         self._definition, self._config = definition, config
-        self._client = _client(config.optional(f"{_PREFIX}config.file.path"))
+        self._client = _client(config[OPENLINEAGE_INTEGRATION_CONFIG_FILE_PATH])
         self._run, self._error = str(generate_new_uuid()), ""
         self._datasets: tuple[list[InputDataset], list[OutputDataset]] = [], []
         self._is_away = False
@@ -103,7 +115,7 @@ class Lineage:
         from openlineage.client import event_v2 as events
         from openlineage.client import facet_v2 as facets
 
-        config, prefix = self._config, self._config.text("topic.prefix")
+        config, prefix = self._config, self._config[TOPIC_PREFIX]
         run: dict[str, Any] = {
             "processing_engine": facets.processing_engine_run.ProcessingEngineRunFacet(__version__, "Tailrace")
         }
@@ -113,7 +125,7 @@ class Lineage:
             eventTime=datetime.now(timezone.utc).isoformat(),
             producer=_PRODUCER,
             run=events.Run(self._run, run),
-            job=events.Job(config.optional(f"{_PREFIX}job.namespace") or prefix, f"{prefix}.0", _of_job(config)),
+            job=events.Job(config[OPENLINEAGE_INTEGRATION_JOB_NAMESPACE] or prefix, f"{prefix}.0", _of_job(config)),
             eventType=events.RunState[state],
             inputs=self._datasets[0],
             outputs=self._datasets[1],
@@ -133,7 +145,7 @@ class Lineage:
         with definition.admin().now() as now:
             for id_ in captured:
                 schema = now.table(id_)
-                database = id_.database or config.optional("database.dbname") or ""
+                database = id_.database or config[DATABASE_DBNAME] or ""
                 name = replace(id_, database=database).full
                 fields = {"schema": _schema({each.name: str(each.arrow) for each in schema.columns})}
                 yield _Table(id_, schema, events.InputDataset(namespace, name, facets=fields), _masked(config, schema))
@@ -141,7 +153,7 @@ class Lineage:
 
 def _masked(config: Config, table: TableSchema) -> frozenset[str]:
     """The columns whose values are masked, hashed or cut; fields of documents cannot be."""
-    if "column.propagate.source.type" not in config.values:
+    if COLUMN_PROPAGATE_SOURCE_TYPE not in config:
         return frozenset()
     masks = ColumnMasks.from_config(config)
     found = {column.name: masks.of(table.id, column.name, "") for column in table.columns}
@@ -171,7 +183,7 @@ def _topics(config: Config, namespace: str, definition: Definition, tables: list
     naming, topics = TopicNaming(config), dict[str, list[_Table]]()
     for table in tables:
         topics.setdefault(naming.table(table.id), []).append(table)
-    names = config.names("transforms")
+    names = config[TRANSFORM_NAMES]
     changes = [f"{name}: {config.given.get(f'transforms.{name}.type', '')}" for name in names]
     changes += [f"step: {', '.join(map(str, step))}" for step in definition.steps]
     for topic, of_topic in topics.items():
@@ -234,21 +246,24 @@ def _of_job(config: Config) -> dict[str, Any]:
     found: dict[str, Any] = {
         "jobType": facets.job_type_job.JobTypeJobFacet("STREAMING", "TAILRACE", jobType="PIPELINE")
     }
-    description = config.optional(f"{_PREFIX}job.description")
+    description = config[OPENLINEAGE_INTEGRATION_JOB_DESCRIPTION]
     if description:
         found["documentation"] = facets.documentation_job.DocumentationJobFacet(description)
-    tags = [facets.tags_job.TagsJobFacetFields(*pair, source="CONFIG") for pair in _pairs(config, "tags")]
+    tags = [
+        facets.tags_job.TagsJobFacetFields(*pair, source="CONFIG")
+        for pair in _pairs(config[OPENLINEAGE_INTEGRATION_JOB_TAGS])
+    ]
     if tags:
         found["tags"] = facets.tags_job.TagsJobFacet(tags)
-    owners = [facets.ownership_job.Owner(*pair) for pair in _pairs(config, "owners")]
+    owners = [facets.ownership_job.Owner(*pair) for pair in _pairs(config[OPENLINEAGE_INTEGRATION_JOB_OWNERS])]
     if owners:
         found["ownership"] = facets.ownership_job.OwnershipJobFacet(owners)
     return found
 
 
-def _pairs(config: Config, name: str) -> list[tuple[str, str]]:
+def _pairs(items: Iterable[str]) -> list[tuple[str, str]]:
     """The pairs of a list `name=value,...`."""
-    parts = [each.partition("=") for each in config.names(f"{_PREFIX}job.{name}")]
+    parts = [each.partition("=") for each in items]
     return [(key.strip(), value.strip()) for key, _, value in parts]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from tailrace.capture.capture import Capture
+from tailrace.config.options.events import TRANSFORM_NAMES
 from tailrace.connectors.finding import Finding
 from tailrace.errors import SinkError, SourceError, TailraceError
 from tailrace.events.registry.preflight import forms, of_cloud_events, reached, schemas
@@ -29,7 +30,7 @@ def check(definition: Definition) -> Iterator[Finding]:
     except SinkError as error:
         yield _problem(error)
         return
-    if not found or config.names("transforms"):
+    if not found or config[TRANSFORM_NAMES]:
         return
     steps = parse(definition.steps_text())
     try:

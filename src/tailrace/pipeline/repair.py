@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tailrace.config.options.snapshot import SIGNAL_FOLDER
 from tailrace.pipeline.reconcile import Found, Reconciler
 from tailrace.pipeline.sides import ColumnsChanged
 from tailrace.pipeline.signaling import Sent, send
@@ -74,7 +75,7 @@ def _sent(reconciler: Reconciler, found: Found, **data: Any) -> Sent:
 
 def _done(reconciler: Reconciler, found: Found, sent: list[Sent]) -> bool:
     """Wait until signals are carried out and that is committed; whether they are."""
-    folder = reconciler.follower.config.text("signal.folder")
+    folder = reconciler.follower.config.need(SIGNAL_FOLDER)
 
     def is_waiting(signal: Sent) -> bool:
         is_there = channels.is_there(folder, signal.file)

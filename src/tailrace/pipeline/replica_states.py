@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tailrace.config import Config
+from tailrace.config.options.snapshot import SIGNAL_FOLDER
 from tailrace.connectors.notifications import Notice
 from tailrace.connectors.signal import Signal
 from tailrace.errors import TailraceError
@@ -31,7 +32,7 @@ def states_of(
     notify: Callable[[Notice], object],
 ) -> TableStates:
     """The states of a pipeline that starts. Raises ConfigError where they cannot be read."""
-    folder = config.text("signal.folder")
+    folder = config.need(SIGNAL_FOLDER)
 
     def ask(table: str, request: str) -> None:
         data = {"data-collections": [table], "again": True}

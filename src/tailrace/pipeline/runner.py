@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tailrace.config.options.runtime import ERRORS_MAX_RETRIES
 from tailrace.connectors.notifications import notify
 from tailrace.connectors.ports import Admin
 from tailrace.errors import TailraceError
@@ -72,7 +73,7 @@ class Run:
         self._chunk_size = fixed_size(config)
         self._session, self._target, self._pipeline, self._lease = session, target, pipeline, lease
         self._own_session, self._last_run = None if pipeline.session else session, last_run
-        self._restarts = Restarts.of(config.number("errors.max.retries"))
+        self._restarts = Restarts.of(config[ERRORS_MAX_RETRIES])
         self._clock, self._activity, self._batches = ClockWatch(), ActivityWatch(), BatchTotals()
         self._sink = SinkWatch(pipeline.definition if pipeline.target is None else None)
         self._registrar = target.registrar if isinstance(target, Replica) else None
@@ -90,7 +91,7 @@ class Run:
         self._written: Counts = getattr(target, "written", Counts())
         self._counts_itself = hasattr(target, "written")
         self._lineage = lineage_of(pipeline.definition)
-        self._drops_at_stop = package.stop_property is not None and config.flag(package.stop_property)
+        self._drops_at_stop = package.stop_property is not None and config[package.stop_property]
 
     def _watch(self, query: StreamingQuery) -> None:
         """Follow a query from here on."""
@@ -374,10 +375,9 @@ class Pipeline:
         return session
 
     def _query(self, session: SparkSession, target: Target) -> StreamingQuery:
-        definition = self.definition
-        # This module alone knows how a query ends.
+        definition = self.definition  # this module alone knows how a query ends: the source is not told of it
         own, given = definition.package().stop_property, definition.properties()
-        properties = {name: text for name, text in given.items() if name.lower().replace("_", ".") != own}
+        properties = {key: text for key, text in given.items() if not own or key.lower().replace("_", ".") != own.name}
         trigger = definition.trigger_options()
         frame = (
             session.readStream.format(definition.entry.format)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tailrace.config.options.snapshot import SIGNAL_FOLDER, SIGNAL_POLL_INTERVAL_MS
 from tailrace.connectors.signal import Signal
 from tailrace.pipeline.definition import Definition, load
 from tailrace.pipeline.run_state import run_state
@@ -49,7 +50,7 @@ def send(pipeline: Definition | str | Path, type_: str, data: Mapping[str, Any],
     else:
         definition = pipeline if isinstance(pipeline, Definition) else load(Path(pipeline))
         config = definition.config()
-        folder, seconds = config.text("signal.folder"), config.number("signal.poll.interval.ms") / 1000
+        folder, seconds = config.need(SIGNAL_FOLDER), config[SIGNAL_POLL_INTERVAL_MS] / 1000
         is_running = run_state(definition.checkpoint).state == "running"
     signal = Signal(id_ or str(uuid.uuid4()), type_, json.dumps(data))
     check_size(signal)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.config.options.events import TRANSFORM_NAMES
 from tailrace.config.topics import TopicNaming
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Admin, TableOverview
@@ -106,7 +107,7 @@ def folder(definition: Definition) -> Iterator[Finding]:
 def _topics(definition: Definition, admin: Admin) -> set[str]:
     """The topics of the captured tables. Transforms may name others, which nobody knows before there are records."""
     config = definition.config()
-    if config.names("transforms"):
+    if config[TRANSFORM_NAMES]:
         return set()
     naming, steps = TopicNaming(config), parse(definition.steps_text())
     return {renamed_by(steps, naming.table(table)) for table in captured(definition.config(), admin)}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from tailrace.config import Config
 from tailrace.config.converter_names import JSON
 from tailrace.config.filters import tables_of_signals
+from tailrace.config.options.events import TRANSFORM_NAMES
 from tailrace.connectors.notifications import REPLICA, SET_ASIDE, Notice, notify
 from tailrace.errors import ConfigError
 from tailrace.events.converter import Converter
@@ -69,7 +70,7 @@ def build(definition: Definition, config: Config) -> Target:
         names = target.transactional_id_prefix, target.state_topic
         return KafkaSink(properties, config, definition.package().source_block(config), steps, target.delivery, *names)
     if isinstance(target, ReplicaTarget):
-        if config.names("transforms"):
+        if config[TRANSFORM_NAMES]:
             log.warning("transforms: no effect on a replica, which holds tables; they work on records")
         aside = tuple(table.unique for table in tables_of_signals(config))
         return Replica(target, aside=aside, notify=lambda notice: notify(config, [notice]))

@@ -19,6 +19,12 @@ import pyarrow as pa
 from pyarrow import fs
 
 from tailrace.config import Config
+from tailrace.config.options.snapshot import (
+    SIGNAL_ENABLED_CHANNELS,
+    SIGNAL_FILE,
+    SIGNAL_FOLDER,
+    SIGNAL_POLL_INTERVAL_MS,
+)
 from tailrace.connectors.locations import located
 from tailrace.connectors.signal import Signal
 from tailrace.errors import ConfigError
@@ -48,11 +54,11 @@ class Channels:
     """The channels of one pipeline, polled at once and then every `signal.poll.interval.ms`."""
 
     def __init__(self, config: Config) -> None:
-        enabled = config.names("signal.enabled.channels")
-        self._interval = config.number("signal.poll.interval.ms") / 1000
+        enabled = config[SIGNAL_ENABLED_CHANNELS]
+        self._interval = config[SIGNAL_POLL_INTERVAL_MS] / 1000
         self._next = 0.0
-        self._file = Path(config.text("signal.file")).absolute() if FILE in enabled else None
-        folder = config.optional("signal.folder")
+        self._file = Path(config[SIGNAL_FILE]).absolute() if FILE in enabled else None
+        folder = config[SIGNAL_FOLDER]
         self._folders = [_Folder(folder, lambda name: name.endswith(_ENDING))] if folder else []
         if self._file is not None:
             self._folders.append(_Folder(str(self._file.parent), lambda name: _is_claim(self._file, name)))
@@ -61,7 +67,7 @@ class Channels:
     @staticmethod
     def are_configured(config: Config) -> bool:
         """Whether any channel other than the signal table is configured."""
-        return bool(config.optional("signal.folder") or {FILE, KAFKA} & {*config.names("signal.enabled.channels")})
+        return bool(config[SIGNAL_FOLDER] or {FILE, KAFKA} & {*config[SIGNAL_ENABLED_CHANNELS]})
 
     def poll(self, files: tuple[str, ...], topic: int | None, *, is_bounded: bool = False) -> Arrived | None:
         """The signals since the last poll; None if it is too early. `files` and `topic` are of a committed offset.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tailrace.config import Config
+from tailrace.config.options.snapshot import INCREMENTAL_SNAPSHOT_CHUNK_SIZE
 
-PROPERTY = "incremental.snapshot.chunk.size"
 # Micro-batches have a fixed cost, so small chunks are slow; while a chunk is read, the log waits.
 TARGET_SECONDS = 1.0
 # A chunk travels in the plan of its micro-batch, through the driver.
@@ -15,7 +15,7 @@ _MOST_GROWTH = 4.0
 
 def fixed_size(config: Config) -> int | None:
     """The rows of a chunk that the user set, None for chunks sized by time."""
-    return config.number(PROPERTY) if PROPERTY in config.given else None
+    return config[INCREMENTAL_SNAPSHOT_CHUNK_SIZE] if config.is_given(INCREMENTAL_SNAPSHOT_CHUNK_SIZE) else None
 
 
 class ChunkSize:
@@ -26,7 +26,7 @@ class ChunkSize:
 
     def __init__(self, config: Config) -> None:
         self._is_fixed = fixed_size(config) is not None
-        self._first = config.number(PROPERTY)
+        self._first = config[INCREMENTAL_SNAPSHOT_CHUNK_SIZE]
         self.rows = self._first
 
     def begin(self) -> None:

@@ -16,6 +16,8 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.config.options.snapshot import READ_AGAIN_ROWS_PER_SECOND
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.notifications import NOT_CAPTURED
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Failures, OnDemandSnapshots
@@ -50,7 +52,7 @@ class IncrementalSnapshots:
         self._server = server
         self._failures = server.failures
         self._not_before = 0.0
-        self._rate = config.number("read.again.rows.per.second")
+        self._rate = config[READ_AGAIN_ROWS_PER_SECOND]
 
     def chunk(self, progress: Progress) -> tuple[list[Stage], ReadChunk | None]:
         """Read the next chunk: of the current table or, if that is finished or cannot be read, of a later one.
@@ -114,7 +116,7 @@ class IncrementalSnapshots:
     def _check_captured(self, request: Request) -> None:
         """Raise Unread for a table that the lists exclude: whoever may signal may not read it."""
         if not TableFilter.from_config(self.config).captures(request.id(self.config)):
-            is_faulty = self.config.flag("compat.faults")
+            is_faulty = self.config[COMPAT_FAULTS]
             raise Unread(UNCAPTURED, self._server.faulty_status if is_faulty else NOT_CAPTURED)
 
     def _chunk(self, table: ChunkTable, progress: Progress, request: Request) -> tuple[Progress, ReadChunk | None, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.base import Key
 from tailrace.connectors.signal import DATA_BYTES, Signal
 from tailrace.errors import SignalError
@@ -140,7 +141,7 @@ _FIELDS_OF_VERSION_1 = ("signal", "kind", "table", "condition", "surrogate", "ke
 
 def table_of(config: Config, name: str, leading: tuple[str, ...] = ()) -> TableId:
     """The identity of a table by its shown name; `leading` are the parts before the last one, where they have dots."""
-    shown, database = config.naming.shown, str(config.values.get("database.dbname") or "")
+    shown, database = config.naming.shown, config.get(DATABASE_DBNAME, "")
     leading = leading or tuple(name.split(".")[: len(shown) - 1])
     parts = (*leading, name[len(".".join(leading)) + 1 :])
     known = {"database": database, "schema": ""} | dict(zip(shown, parts, strict=False))

@@ -9,6 +9,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from tailrace.config import Config
+from tailrace.config.options.snapshot import (
+    SIGNAL_CONSUMER,
+    SIGNAL_KAFKA_BOOTSTRAP_SERVERS,
+    SIGNAL_KAFKA_GROUP_ID,
+    SIGNAL_KAFKA_POLL_TIMEOUT_MS,
+    SIGNAL_KAFKA_TOPIC,
+)
+from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.connectors.signal import Signal
 from tailrace.errors import ConfigError
 from tailrace.snapshot.signals import parsed
@@ -30,10 +38,10 @@ class SignalTopic:
     """Partition 0 of the topic; messages with the key `topic.prefix` are signals (Debezium's KafkaSignalChannel)."""
 
     def __init__(self, config: Config) -> None:
-        self.key = config.text("topic.prefix")
-        self.name = config.optional("signal.kafka.topic") or f"{self.key}-signal"
+        self.key = config[TOPIC_PREFIX]
+        self.name = config[SIGNAL_KAFKA_TOPIC] or f"{self.key}-signal"
         self._settings = settings(config)
-        self._timeout = config.number("signal.kafka.poll.timeout.ms") / 1000
+        self._timeout = config[SIGNAL_KAFKA_POLL_TIMEOUT_MS] / 1000
         self._consumer: Consumer | None = None
         self._is_assigned = False
         self._logged: str | None = None
@@ -115,7 +123,7 @@ def settings(config: Config) -> dict[str, str | int | bool]:
     """The consumer's settings: Debezium's defaults, what is given, and what the channel cannot do without."""
     given: dict[str, str | int | bool] = {
         name[len(_FAMILY) :]: str(value)
-        for name, value in config.values.items()
+        for name, value in config.members(SIGNAL_CONSUMER).items()
         if name.lower().startswith(_FAMILY) and "*" not in name and name[len(_FAMILY) :] not in _JAVA
     }
     jaas = str(given.pop("sasl.jaas.config", ""))
@@ -124,8 +132,8 @@ def settings(config: Config) -> dict[str, str | int | bool]:
         "client.id": str(uuid.uuid4()),
         "session.timeout.ms": 10000,
         "auto.offset.reset": "earliest",
-        "bootstrap.servers": config.text("signal.kafka.bootstrap.servers"),
-        "group.id": config.text("signal.kafka.groupId"),
+        "bootstrap.servers": config.need(SIGNAL_KAFKA_BOOTSTRAP_SERVERS),
+        "group.id": config[SIGNAL_KAFKA_GROUP_ID],
         **login,
         **given,
         "enable.auto.commit": False,

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from pyspark.sql.types import StructType
 
 from tailrace.capture.capture import Capture
+from tailrace.config.options.spark import MAX_BYTES_PER_TRIGGER
 from tailrace.spark.reader import StreamReader
 from tailrace.spark.versions import InputPartition
 
@@ -54,7 +55,7 @@ class OlderReader(StreamReader):
         """
         if self._start is None:
             self._start = self.initialOffset()
-        most = self.capture.config.number("maxBytesPerTrigger") if self._goes_on else None
+        most = self.capture.config[MAX_BYTES_PER_TRIGGER] if self._goes_on else None
         end = self.head(self._start, most)
         if not self._goes_on and end.get("reading") is not None:
             log.warning(

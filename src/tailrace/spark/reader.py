@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from tailrace.capture.capture import Capture
+from tailrace.config.options.spark import MAX_BYTES_PER_TRIGGER
 from tailrace.connectors.ahead import ahead
 from tailrace.connectors.base import Offset
 from tailrace.errors import SourceAwayError, TailraceError
@@ -172,7 +173,7 @@ class ChangeReader(StreamReader, SupportsTriggerAvailableNow):
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Bytes of log a micro-batch may span."""
-        return ReadMaxBytes(self.capture.config.number("maxBytesPerTrigger"))
+        return ReadMaxBytes(self.capture.config[MAX_BYTES_PER_TRIGGER])
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Batches until where the log ends at the first planning."""

@@ -16,6 +16,8 @@ from pyspark.sql.types import StructType
 from tailrace import transforms
 from tailrace.capture.capture import Capture
 from tailrace.config.faults import Faults
+from tailrace.config.options.events import PROVIDE_TRANSACTION_METADATA, TRANSFORM_NAMES
+from tailrace.config.options.spark import COMPAT_FAULTS, SHAPE
 from tailrace.config.topics import TopicNaming
 from tailrace.connectors.base import Chunk
 from tailrace.errors import ConfigError
@@ -55,8 +57,8 @@ _MESSAGE_OBJECT = "LogicalDecodingMessageMonitor$LogicalDecodingMessageId"
 
 def spark_schema(capture: Capture) -> StructType:
     """The columns of the shape that the config names."""
-    shape = capture.config.text("shape")
-    if shape in ("event", "table") and capture.config.names("transforms"):
+    shape = capture.config[SHAPE]
+    if shape in ("event", "table") and capture.config[TRANSFORM_NAMES]:
         _LOG.warning("transforms: no effect on the shape %s, which holds changes; they work on records", shape)
     if shape == "arrow":
         return from_arrow_schema(ARROW_SCHEMA)
@@ -117,16 +119,14 @@ class Shaper:
         self.config = config = capture.config
         self.is_old = capture.source.is_old
         self._skips_whole = capture.skips_whole_changes
-        self.faults = config.flag("compat.faults")
+        self.faults = config[COMPAT_FAULTS]
         self.steps = transforms.parse(steps)
         self.transactions = (
-            TransactionTracker(TopicNaming(config), capture.source)
-            if config.flag("provide.transaction.metadata")
-            else None
+            TransactionTracker(TopicNaming(config), capture.source) if config[PROVIDE_TRANSACTION_METADATA] else None
         )
         if self.transactions is not None and self.faults:
             self.transactions.message_object = capture.source.message_schemas + _MESSAGE_OBJECT
-        self._blobs = Blobs(split) if config.text("shape") == "arrow" else None
+        self._blobs = Blobs(split) if config[SHAPE] == "arrow" else None
         self._counted = Transactions()
         self._emit = self._emitter(capture, schema, run_id)
 
@@ -163,7 +163,7 @@ class Shaper:
     def _emitter(
         self, capture: Capture, schema: StructType, run_id: str
     ) -> Callable[[Iterable[Batch]], Iterator[pa.RecordBatch]]:
-        shape = capture.config.text("shape")
+        shape = capture.config[SHAPE]
         if shape in ("kafka", "count"):
             encode = Encoder(capture.config, capture.source, run_id, self.steps).encode_all
             return encode if shape == "kafka" else lambda batches: _counted(encode(batches))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from pyspark.sql.types import StructType
 
+from tailrace.config.options.spark import SHAPE, TAILRACE_PROPERTIES
 from tailrace.config.resolve import log_warnings
 from tailrace.connectors import registry
 from tailrace.errors import ConfigError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tailrace.spark.older_reader import Pace
 
 STEPS_OPTION = "tailrace.steps"
-PROPERTIES_OPTION = "tailrace.properties"
+PROPERTIES_OPTION = TAILRACE_PROPERTIES.name
 # Seconds between the starts of two micro-batches that read the log alone.
 PAUSE_OPTION = "tailrace.pause.seconds"
 # How the query goes on, for a Spark that does not say it: see Pace in older_reader.py.
@@ -82,10 +83,10 @@ class ChangeDataSource(DataSource):
 
         _end_by_sigterm()
         capture, stop_property = self._capture(schema), self._package.stop_property
-        if stop_property is not None and capture.config.flag(stop_property):
+        if stop_property is not None and capture.config[stop_property]:
             raise ConfigError(
                 "a query cannot distinguish a stop from a failure, and after a failure it needs what would be dropped",
-                where=stop_property,
+                where=stop_property.name,
                 remedy="run the pipeline by `tailrace run`, or leave the property out and use `tailrace drop`",
             )
         if not TELLS_START:
@@ -105,7 +106,7 @@ class ChangeDataSource(DataSource):
         write_to_stderr()
         config = package.resolve(self.properties, CHECKS)
         log_warnings(config)
-        if schema is not None and config.text("shape") == "table":
+        if schema is not None and config[SHAPE] == "table":
             from tailrace.spark.shapes import row_type
 
             config = package.resolve(package.with_columns(self.properties, row_type(schema)), CHECKS)

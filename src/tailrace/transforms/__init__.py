@@ -14,6 +14,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.options.topics import TOPIC_NAMING_STRATEGY
 from tailrace.errors import ConfigError
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.transforms.filter import Filter
@@ -84,7 +85,7 @@ def renamed_by(steps: Sequence[Step], topic: str) -> str:
 
 def joins_topics(config: Config, steps: Sequence[Step]) -> bool:
     """Whether the configuration, or steps of a pipeline, may give records of several tables one topic."""
-    if "Regex" in config.text("topic.naming.strategy") or any(isinstance(step, Route) for step in steps):
+    if "Regex" in config[TOPIC_NAMING_STRATEGY] or any(isinstance(step, Route) for step in steps):
         return True
     given = (*stages(config), *(step.stage for step in steps if isinstance(step, Single)))
     return any(is_router(stage.transform) for stage in given)

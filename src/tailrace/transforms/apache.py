@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.config.kinds import FLAG, NAMES, TEXT
+from tailrace.config.kinds import FLAG, NAMES, TEXT, optional
 from tailrace.errors import TransformError
 from tailrace.events.records import Part, Records, struct
 from tailrace.model.arrow import repeat
@@ -75,25 +75,40 @@ def fields_of(part: Part, where: str, fill: bool = True) -> list[tuple[str, Part
     return [(name, with_default(field) if fill else field) for name, field in part.fields()]
 
 
+_INCLUDE = setting("include", NAMES)
+_EXCLUDE = setting("exclude", NAMES)
+_WHITELIST = setting("whitelist", NAMES)
+_BLACKLIST = setting("blacklist", NAMES)
+_RENAMES = setting("renames", NAMES)
+_TOPIC_FIELD = setting("topic.field", optional(TEXT))
+_PARTITION_FIELD = setting("partition.field", optional(TEXT))
+_TIMESTAMP_FIELD = setting("timestamp.field", optional(TEXT))
+_STATIC_FIELD = setting("static.field", optional(TEXT))
+_STATIC_VALUE = setting("static.value", optional(TEXT))
+_FIELD = setting("field", TEXT, required=True)
+_FIELDS = setting("fields", NAMES, required=True)
+_HEADERS = setting("headers", NAMES, required=True)
+
+
 class ReplaceField(Sided):
     """Keeps, drops and renames fields."""
 
     OPTIONS: Options = (
-        setting("include", NAMES),
-        setting("exclude", NAMES),
-        setting("whitelist", NAMES),
-        setting("blacklist", NAMES),
-        setting("renames", NAMES),
+        _INCLUDE,
+        _EXCLUDE,
+        _WHITELIST,
+        _BLACKLIST,
+        _RENAMES,
         _FILL,
     )
 
     def __init__(self, given: Given, key: bool) -> None:
         super().__init__(key)
         config = given.read(self.OPTIONS)
-        self.include = config.names("include") or config.names("whitelist")
-        self.exclude = config.names("exclude") or config.names("blacklist")
-        self.fill = config.flag("replace.null.with.default")
-        pairs = [tuple(text.strip() for text in pair.split(":")) for pair in config.names("renames")]
+        self.include = config[_INCLUDE] or config[_WHITELIST]
+        self.exclude = config[_EXCLUDE] or config[_BLACKLIST]
+        self.fill = config[_FILL]
+        pairs = [tuple(text.strip() for text in pair.split(":")) for pair in config[_RENAMES]]
         if any(len(pair) != 2 for pair in pairs):
             raise given.problem("renames", "Invalid rename mapping", "write old:new,other:another")
         self.renames: dict[str, str] = {pair[0]: pair[1] for pair in pairs}
@@ -116,20 +131,25 @@ class InsertField(Sided):
     """
 
     OPTIONS: Options = (
-        setting("topic.field", TEXT),
-        setting("partition.field", TEXT),
-        setting("timestamp.field", TEXT),
-        setting("static.field", TEXT),
-        setting("static.value", TEXT),
+        _TOPIC_FIELD,
+        _PARTITION_FIELD,
+        _TIMESTAMP_FIELD,
+        _STATIC_FIELD,
+        _STATIC_VALUE,
         _FILL,
     )
 
     def __init__(self, given: Given, key: bool) -> None:
         super().__init__(key)
         config = given.read(self.OPTIONS)
-        self.fill = config.flag("replace.null.with.default")
-        self.value = config.optional("static.value")
-        names = {name: config.optional(f"{name}.field") for name in ("topic", "partition", "timestamp", "static")}
+        self.fill = config[_FILL]
+        self.value = config[_STATIC_VALUE]
+        names = {
+            "topic": config[_TOPIC_FIELD],
+            "partition": config[_PARTITION_FIELD],
+            "timestamp": config[_TIMESTAMP_FIELD],
+            "static": config[_STATIC_FIELD],
+        }
         self.names = {name: _spec(text) for name, text in names.items() if text}
         if not self.names:
             raise given.problem("topic.field", "No field insertion configured", "name the field for what is wanted")
@@ -139,9 +159,9 @@ class InsertField(Sided):
     def of_part(self, part: Part, records: Records) -> Part:
         """The struct with the fields at its end."""
         fields = fields_of(part, "InsertField", self.fill)
-        for kind, (name, optional) in self.names.items():
+        for kind, (name, is_optional) in self.names.items():
             schema, values = self._inserted(kind, records)
-            fields.append((name, Part(schema.with_(optional=optional), values)))
+            fields.append((name, Part(schema.with_(optional=is_optional), values)))
         return rebuilt(part, fields)
 
     def _inserted(self, kind: str, records: Records) -> tuple[ConnectSchema, pa.Array]:
@@ -168,14 +188,14 @@ class ExtractField(WithNulls):
     The field of null is null.
     """
 
-    OPTIONS: Options = (setting("field", TEXT, required=True), _SYNTAX, _FILL)
+    OPTIONS: Options = (_FIELD, _SYNTAX, _FILL)
 
     def __init__(self, given: Given, key: bool) -> None:
         super().__init__(key)
         config = given.read(self.OPTIONS)
-        nested = config.text("field.syntax.version") == "V2"
-        self.path = config.text("field").split(".") if nested else [config.text("field")]
-        self.fill = config.flag("replace.null.with.default")
+        nested = config[_SYNTAX] == "V2"
+        self.path = config[_FIELD].split(".") if nested else [config[_FIELD]]
+        self.fill = config[_FILL]
 
     def of_part(self, part: Part, records: Records) -> Part:
         """The field."""
@@ -187,11 +207,11 @@ class ExtractField(WithNulls):
 class HoistField(WithNulls):
     """A struct of one field that holds what was there, a null under a schema, too."""
 
-    OPTIONS: Options = (setting("field", TEXT, required=True),)
+    OPTIONS: Options = (_FIELD,)
 
     def __init__(self, given: Given, key: bool) -> None:
         super().__init__(key)
-        self.name = given.read(self.OPTIONS).text("field")
+        self.name = given.read(self.OPTIONS)[_FIELD]
 
     def of_part(self, part: Part, records: Records) -> Part:
         """The struct."""
@@ -208,8 +228,8 @@ class ValueToKey:
     @staticmethod
     def of(given: Given) -> ValueToKey:
         """From the transform's settings. Raises SettingsError."""
-        config = given.read((setting("fields", NAMES, required=True), _FILL))
-        return ValueToKey(config.names("fields"), config.flag("replace.null.with.default"))
+        config = given.read((_FIELDS, _FILL))
+        return ValueToKey(config[_FIELDS], config[_FILL])
 
     def apply(self, records: Records) -> list[Records]:
         """The records under their new keys."""
@@ -246,7 +266,7 @@ class DropHeaders:
     @staticmethod
     def of(given: Given) -> DropHeaders:
         """From the transform's settings. Raises SettingsError."""
-        return DropHeaders(given.read((setting("headers", NAMES, required=True),)).names("headers"))
+        return DropHeaders(given.read((_HEADERS,))[_HEADERS])
 
     def apply(self, records: Records) -> list[Records]:
         """The records without them."""

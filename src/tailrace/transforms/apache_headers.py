@@ -6,13 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tailrace.config.kinds import FLAG, NAMES, TEXT
+from tailrace.config.kinds import FLAG, NAMES, TEXT, optional
 from tailrace.events.records import Header, Records
 from tailrace.model.arrow import flags
 from tailrace.transforms.fields import rebuilt, with_default
 from tailrace.transforms.literals import literal_part
 from tailrace.transforms.settings import Given, either, setting
 from tailrace.transforms.transform import require
+
+_FIELDS = setting("fields", NAMES, required=True)
+_HEADERS = setting("headers", NAMES, required=True)
+_OPERATION = setting("operation", either("move", "copy"), required=True)
+_REPLACE_NULL_WITH_DEFAULT = setting("replace.null.with.default", FLAG, "true")
+_HEADER = setting("header", TEXT, required=True)
+_VALUE_LITERAL = setting("value.literal", optional(TEXT))
 
 
 @dataclass(frozen=True)
@@ -24,12 +31,10 @@ class InsertHeader:
     @staticmethod
     def of(given: Given) -> InsertHeader:
         """From the transform's settings. Raises SettingsError."""
-        config = given.read((setting("header", TEXT, required=True), setting("value.literal", TEXT)))
+        config = given.read((_HEADER, _VALUE_LITERAL))
         if not any(name.lower() == "value.literal" for name in given.values):
             raise given.problem("value.literal", "A value is required")
-        return InsertHeader(
-            Header(config.text("header"), literal_part(config.optional("value.literal") or ""), constant=True)
-        )
+        return InsertHeader(Header(config[_HEADER], literal_part(config[_VALUE_LITERAL] or ""), constant=True))
 
     def apply(self, records: Records) -> list[Records]:
         """The records with the header behind those they have."""
@@ -50,17 +55,17 @@ class HeaderFrom:
     def of(given: Given, key: bool) -> HeaderFrom:
         """From the transform's settings. Raises SettingsError."""
         options = (
-            setting("fields", NAMES, required=True),
-            setting("headers", NAMES, required=True),
-            setting("operation", either("move", "copy"), required=True),
-            setting("replace.null.with.default", FLAG, "true"),
+            _FIELDS,
+            _HEADERS,
+            _OPERATION,
+            _REPLACE_NULL_WITH_DEFAULT,
         )
         config = given.read(options)
-        fields, headers = config.names("fields"), config.names("headers")
+        fields, headers = config[_FIELDS], config[_HEADERS]
         if len(fields) != len(headers):
             raise given.problem("fields", "'fields' config must have the same number of elements as 'headers' config.")
-        moves = config.text("operation") == "move"
-        return HeaderFrom(key, fields, headers, moves, config.flag("replace.null.with.default"))
+        moves = config[_OPERATION] == "move"
+        return HeaderFrom(key, fields, headers, moves, config[_REPLACE_NULL_WITH_DEFAULT])
 
     def apply(self, records: Records) -> list[Records]:
         """The records with their headers."""

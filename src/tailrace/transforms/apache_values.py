@@ -9,7 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.config.kinds import FLAG, NAMES, TEXT
+from tailrace.config.kinds import FLAG, NAMES, TEXT, optional
 from tailrace.errors import TransformError
 from tailrace.events.records import Part, Records, struct
 from tailrace.javalike.date_format import DateFormat
@@ -22,20 +22,25 @@ _NUMBERS = ("int8", "int16", "int32", "int64", "float", "double")
 _ZEROS: dict[str, object] = {"boolean": False, "string": "", "array": [], "map": {}, **dict.fromkeys(_NUMBERS, 0)}
 
 
+_FIELDS = setting("fields", NAMES, required=True)
+_REPLACEMENT = setting("replacement", optional(TEXT))
+_REPLACE_NULL_WITH_DEFAULT = setting("replace.null.with.default", FLAG, "true")
+
+
 class MaskField(Sided):
     """Replaces values by the zero of their type, or numbers and texts by a value given; null stays null."""
 
     OPTIONS: Options = (
-        setting("fields", NAMES, required=True),
-        setting("replacement", TEXT),
-        setting("replace.null.with.default", FLAG, "true"),
+        _FIELDS,
+        _REPLACEMENT,
+        _REPLACE_NULL_WITH_DEFAULT,
     )
 
     def __init__(self, given: Given, key: bool) -> None:
         super().__init__(key)
         config = given.read(self.OPTIONS)
-        self.names, self.replacement = config.names("fields"), config.optional("replacement")
-        self.fill = config.flag("replace.null.with.default")
+        self.names, self.replacement = config[_FIELDS], config[_REPLACEMENT]
+        self.fill = config[_REPLACE_NULL_WITH_DEFAULT]
         if self.replacement is not None and not self.replacement:
             raise given.problem("replacement", "A value is required", "leave it out for the zero of each type")
 
@@ -83,6 +88,10 @@ def _no_value(replacement: str | None, kind: str, name: str) -> TransformError:
     return TransformError(f"the replacement {replacement} is no {kind}", where=f"MaskField: {name}")
 
 
+_TOPIC_FORMAT = setting("topic.format", TEXT, "${topic}-${timestamp}")
+_TIMESTAMP_FORMAT = setting("timestamp.format", TEXT, "yyyyMMdd")
+
+
 @dataclass(frozen=True)
 class TimestampRouter:
     """Makes the topic of itself and the record's timestamp in UTC; records without one keep theirs."""
@@ -93,10 +102,9 @@ class TimestampRouter:
     @staticmethod
     def of(given: Given) -> TimestampRouter:
         """From the transform's settings. Raises SettingsError."""
-        names = ("topic.format", "timestamp.format")
-        config = given.read((setting(names[0], TEXT, "${topic}-${timestamp}"), setting(names[1], TEXT, "yyyyMMdd")))
-        pattern = given.date_format(names[1], config.text(names[1]))
-        return TimestampRouter(tuple(re.split(r"(\$\{(?:topic|timestamp)\})", config.text(names[0]))), pattern)
+        config = given.read((_TOPIC_FORMAT, _TIMESTAMP_FORMAT))
+        pattern = given.date_format(_TIMESTAMP_FORMAT.name, config[_TIMESTAMP_FORMAT])
+        return TimestampRouter(tuple(re.split(r"(\$\{(?:topic|timestamp)\})", config[_TOPIC_FORMAT])), pattern)
 
     def apply(self, records: Records) -> list[Records]:
         """The records under their new topics."""

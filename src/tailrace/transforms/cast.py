@@ -39,21 +39,25 @@ _INTEGER = r"^[+-]?[0-9]+$"
 _FRACTION = r"^[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)$"
 
 
+_SPEC = setting("spec", NAMES, required=True)
+_REPLACE_NULL_WITH_DEFAULT = setting("replace.null.with.default", FLAG, "true")
+
+
 class Cast(Sided):
     """Casts fields of a struct, or the whole key or value, and the defaults of their schemas."""
 
     OPTIONS: Options = (
-        setting("spec", NAMES, required=True),
-        setting("replace.null.with.default", FLAG, "true"),
+        _SPEC,
+        _REPLACE_NULL_WITH_DEFAULT,
     )
 
     def __init__(self, given: Given, key: bool) -> None:
         super().__init__(key)
         config = given.read(self.OPTIONS)
-        self.fill, self.faults = config.flag("replace.null.with.default"), given.faults
+        self.fill, self.faults = config[_REPLACE_NULL_WITH_DEFAULT], given.faults
         self.whole: str | None = None
         self.casts: dict[str, str] = {}
-        for item in config.names("spec"):
+        for item in config[_SPEC]:
             *field, kind = (text.strip() for text in item.rstrip(":").split(":"))
             if len(field) > 1:
                 raise given.problem("spec", f"Invalid cast: {item}", "write field:type,another:type")
@@ -63,7 +67,7 @@ class Cast(Sided):
                 self.casts[field[0]] = kind.lower()
             else:
                 self.whole = kind.lower()
-        if self.whole and len(config.names("spec")) > 1:
+        if self.whole and len(config[_SPEC]) > 1:
             message = "A type for the entire key or value cannot be given with other casts"
             raise given.problem("spec", message, "give one type, or a field for each type")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tailrace.config.kinds import TEXT
+from tailrace.config.kinds import TEXT, optional
 from tailrace.events.equality import same
 from tailrace.events.records import Bools, Header, Part, Records
 from tailrace.model.arrow import flags
@@ -15,7 +15,10 @@ from tailrace.model.schema import OPTIONAL_STRING, ConnectSchema
 from tailrace.transforms.settings import Given, setting
 
 _BITS = "io.debezium.data.Bits"
-OPTIONS = (setting("header.changed.name", TEXT), setting("header.unchanged.name", TEXT))
+OPTIONS = (
+    _HEADER_CHANGED_NAME := setting("header.changed.name", optional(TEXT)),
+    _HEADER_UNCHANGED_NAME := setting("header.unchanged.name", optional(TEXT)),
+)
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class ExtractChangedRecordState:
     def of(given: Given) -> ExtractChangedRecordState:
         """From the transform's settings. Raises SettingsError."""
         config = given.read(OPTIONS)
-        names = [config.optional(option.name) for option in OPTIONS]
+        names = [config[option] for option in OPTIONS]
         changed, unchanged = (name if name and name.strip() else None for name in names)
         return ExtractChangedRecordState(changed, unchanged, given.faults)
 

@@ -20,7 +20,7 @@ from tailrace.transforms.expand import Expander, read
 from tailrace.transforms.settings import Given, setting
 from tailrace.transforms.transform import require
 
-OPTIONS = (setting("fields.null.include", FLAG, "false"),)
+OPTIONS = (_FIELDS_NULL_INCLUDE := setting("fields.null.include", FLAG, "false"),)
 
 # Debezium's connectors have a package each, and name the schema of their messages alike.
 _MESSAGE = re.compile(r"io\.debezium\.connector\.\w+\.MessageValue")
@@ -36,7 +36,7 @@ class DecodeMessageContent:
     @staticmethod
     def of(given: Given) -> DecodeMessageContent:
         """From the transform's settings. Raises SettingsError."""
-        return DecodeMessageContent(Expander(given.read(OPTIONS).flag("fields.null.include")))
+        return DecodeMessageContent(Expander(given.read(OPTIONS)[_FIELDS_NULL_INCLUDE]))
 
     def apply(self, records: Records) -> list[Records]:
         """Messages by the schemas of their content; other records as they are."""

@@ -22,9 +22,9 @@ from tailrace.transforms.record_size import record_sizes, require_struct_key
 from tailrace.transforms.settings import Given, setting
 
 OPTIONS = (
-    setting("max.bytes", POSITIVE_INT, required=True),
-    setting("compression.ratio", TEXT, "1.0"),
-    setting("min.field.size", COUNT, "25000"),
+    _MAX_BYTES := setting("max.bytes", POSITIVE_INT, required=True),
+    _COMPRESSION_RATIO := setting("compression.ratio", TEXT, "1.0"),
+    _MIN_FIELD_SIZE := setting("min.field.size", COUNT, "25000"),
 )
 _WHERE = "EnforceRecordSize"
 _RATIO = re.compile(r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -51,11 +51,11 @@ class EnforceRecordSize:
     def of(given: Given) -> EnforceRecordSize:
         """From the transform's settings. Raises SettingsError."""
         config = given.read(OPTIONS)
-        text = config.text("compression.ratio").strip()
+        text = config[_COMPRESSION_RATIO].strip()
         ratio = float(text) if _RATIO.fullmatch(text) else 0.0
         if not 0 < ratio < float("inf"):
             raise given.problem("compression.ratio", "Must be a positive number", "write a ratio such as 0.5")
-        return EnforceRecordSize(config.number("max.bytes"), ratio, config.number("min.field.size"))
+        return EnforceRecordSize(config[_MAX_BYTES], ratio, config[_MIN_FIELD_SIZE])
 
     def apply(self, records: Records) -> list[Records]:
         """Records of at most that size, as far as shortening helps; others, tombstones among them, as they are."""

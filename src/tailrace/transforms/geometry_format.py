@@ -17,7 +17,7 @@ from tailrace.model.text.strings import bytes_of, from_bytes
 from tailrace.transforms.geometries import HAS_SRID, Geometries
 from tailrace.transforms.settings import Given, either, setting
 
-OPTIONS = (setting("format", either("wkb", "ewkb"), "wkb"),)
+OPTIONS = (_FORMAT := setting("format", either("wkb", "ewkb"), "wkb"),)
 _WHERE = "GeometryFormatTransformer"
 _HEAD, _EXTENDED_HEAD = 5, 9  # bytes of order and type, and of the SRID behind them
 
@@ -34,7 +34,7 @@ class GeometryFormat:
     @staticmethod
     def of(given: Given) -> GeometryFormat:
         """From the transform's settings. Raises SettingsError."""
-        return GeometryFormat(given.read(OPTIONS).text("format") == "wkb")
+        return GeometryFormat(given.read(OPTIONS)[_FORMAT] == "wkb")
 
     def apply(self, records: Records) -> list[Records]:
         """The records with their geometries converted; tombstones as they are."""

@@ -15,9 +15,9 @@ from tailrace.transforms.fields import with_default
 from tailrace.transforms.settings import Given, either, setting
 
 OPTIONS = (
-    setting("headers", NAMES, required=True),
-    setting("fields", NAMES, required=True),
-    setting("operation", either("move", "copy"), required=True),
+    _HEADERS := setting("headers", NAMES, required=True),
+    _FIELDS := setting("fields", NAMES, required=True),
+    _OPERATION := setting("operation", either("move", "copy"), required=True),
 )
 
 Entry = tuple[tuple[str, ...], Part]
@@ -35,12 +35,12 @@ class HeaderToValue:
     def of(given: Given) -> HeaderToValue:
         """From the transform's settings. Raises SettingsError."""
         config = given.read(OPTIONS)
-        headers, fields = config.names("headers"), config.names("fields")
+        headers, fields = config[_HEADERS], config[_FIELDS]
         if len(headers) != len(fields):
             message = "'fields' config must have the same number of elements as 'headers' config."
             raise given.problem("fields", message)
         paths = tuple(tuple(field.split(".")) for field in fields)
-        return HeaderToValue(headers, paths, config.text("operation") == "move")
+        return HeaderToValue(headers, paths, config[_OPERATION] == "move")
 
     def apply(self, records: Records) -> list[Records]:
         """The records by which of the headers they have; tombstones and those without any stay."""

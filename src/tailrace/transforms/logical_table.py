@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailrace.config.kinds import FLAG, PATTERN, TEXT
+from tailrace.config.kinds import FLAG, PATTERN, TEXT, optional
 from tailrace.config.topics import adjusted
 from tailrace.errors import TransformError
 from tailrace.events.records import Part, Records, by_topic, struct
@@ -14,15 +14,17 @@ from tailrace.model.schema import STRING, ConnectSchema
 from tailrace.transforms.settings import Given, either, setting
 
 OPTIONS = (
-    setting("topic.regex", PATTERN, required=True),
-    setting("topic.replacement", TEXT, required=True),
-    setting("key.enforce.uniqueness", FLAG, "true"),
-    setting("key.field.regex", PATTERN),
-    setting("key.field.name", TEXT, "__dbz__physicalTableIdentifier"),
-    setting("key.field.replacement", TEXT),
-    setting("schema.name.adjustment.mode", either("none", "avro", "avro_unicode"), "none"),
+    _TOPIC_REGEX := setting("topic.regex", PATTERN, required=True),
+    _TOPIC_REPLACEMENT := setting("topic.replacement", TEXT, required=True),
+    _KEY_ENFORCE_UNIQUENESS := setting("key.enforce.uniqueness", FLAG, "true"),
+    _KEY_FIELD_REGEX := setting("key.field.regex", optional(PATTERN)),
+    _KEY_FIELD_NAME := setting("key.field.name", TEXT, "__dbz__physicalTableIdentifier"),
+    _KEY_FIELD_REPLACEMENT := setting("key.field.replacement", optional(TEXT)),
+    _SCHEMA_NAME_ADJUSTMENT_MODE := setting(
+        "schema.name.adjustment.mode", either("none", "avro", "avro_unicode"), "none"
+    ),
     # How much the reference remembers; nothing depends on it here.
-    setting("logical.table.cache.size", TEXT),
+    _LOGICAL_TABLE_CACHE_SIZE := setting("logical.table.cache.size", optional(TEXT)),
 )
 
 
@@ -40,18 +42,18 @@ class ByLogicalTableRouter:
     def of(given: Given) -> ByLogicalTableRouter:
         """From the transform's settings. Raises SettingsError."""
         config = given.read(OPTIONS)
-        expression = (config.optional("key.field.regex") or "").strip()
-        replacement = config.optional("key.field.replacement") or ""
+        expression = (config[_KEY_FIELD_REGEX] or "").strip()
+        replacement = config[_KEY_FIELD_REPLACEMENT] or ""
         if expression and not replacement.strip():
             message = "key.field.replacement must be non-empty if key.field.regex is set."
             raise given.problem("key.field.replacement", message)
         try:
             return ByLogicalTableRouter(
-                Rewrite.of(config.text("topic.regex"), config.text("topic.replacement")),
-                config.flag("key.enforce.uniqueness"),
-                config.text("key.field.name"),
+                Rewrite.of(config[_TOPIC_REGEX], config[_TOPIC_REPLACEMENT]),
+                config[_KEY_ENFORCE_UNIQUENESS],
+                config[_KEY_FIELD_NAME],
                 Rewrite.of(expression, replacement) if expression else None,
-                config.text("schema.name.adjustment.mode"),
+                config[_SCHEMA_NAME_ADJUSTMENT_MODE],
             )
         except ValueError as error:
             raise given.problem("topic.replacement", str(error)) from error

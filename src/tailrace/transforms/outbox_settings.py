@@ -4,31 +4,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailrace.config.kinds import FLAG, NAMES, PATTERN, TEXT
+from tailrace.config.kinds import FLAG, NAMES, PATTERN, TEXT, optional
 from tailrace.javalike.patterns import Rewrite
 from tailrace.transforms.settings import Given, either, setting
 
 OPTIONS = (
-    setting("table.field.event.id", TEXT, "id"),
-    setting("table.field.event.key", TEXT, "aggregateid"),
-    setting("table.field.event.type", TEXT, "type"),
-    setting("table.field.event.timestamp", TEXT),
-    setting("table.field.event.payload", TEXT, "payload"),
-    setting("table.field.event.schema.version", TEXT),
-    setting("table.fields.additional.placement", NAMES),
-    setting("table.field.additional.missing", either("error", "ignore"), "error"),
-    setting("table.op.invalid.behavior", either("warn", "error", "fatal"), "warn"),
-    setting("table.expand.json.payload", FLAG, "false"),
-    setting("table.json.payload.null.behavior", either("ignore", "optional_bytes"), "ignore"),
-    setting("route.by.field", TEXT, "aggregatetype"),
-    setting("route.topic.regex", PATTERN, "(?<routedByValue>.*)"),
-    setting("route.topic.replacement", TEXT, "outbox.event.${routedByValue}"),
-    setting("route.tombstone.on.empty.payload", FLAG, "false"),
-    setting("field.name.adjustment.mode", either("none", "avro", "avro_unicode"), "none"),
+    _TABLE_FIELD_EVENT_ID := setting("table.field.event.id", TEXT, "id"),
+    _TABLE_FIELD_EVENT_KEY := setting("table.field.event.key", TEXT, "aggregateid"),
+    _TABLE_FIELD_EVENT_TYPE := setting("table.field.event.type", TEXT, "type"),
+    _TABLE_FIELD_EVENT_TIMESTAMP := setting("table.field.event.timestamp", optional(TEXT)),
+    _TABLE_FIELD_EVENT_PAYLOAD := setting("table.field.event.payload", TEXT, "payload"),
+    _TABLE_FIELD_EVENT_SCHEMA_VERSION := setting("table.field.event.schema.version", optional(TEXT)),
+    _TABLE_FIELDS_ADDITIONAL_PLACEMENT := setting("table.fields.additional.placement", NAMES),
+    _TABLE_FIELD_ADDITIONAL_MISSING := setting("table.field.additional.missing", either("error", "ignore"), "error"),
+    _TABLE_OP_INVALID_BEHAVIOR := setting("table.op.invalid.behavior", either("warn", "error", "fatal"), "warn"),
+    _TABLE_EXPAND_JSON_PAYLOAD := setting("table.expand.json.payload", FLAG, "false"),
+    _TABLE_JSON_PAYLOAD_NULL_BEHAVIOR := setting(
+        "table.json.payload.null.behavior", either("ignore", "optional_bytes"), "ignore"
+    ),
+    _ROUTE_BY_FIELD := setting("route.by.field", TEXT, "aggregatetype"),
+    _ROUTE_TOPIC_REGEX := setting("route.topic.regex", PATTERN, "(?<routedByValue>.*)"),
+    _ROUTE_TOPIC_REPLACEMENT := setting("route.topic.replacement", TEXT, "outbox.event.${routedByValue}"),
+    _ROUTE_TOMBSTONE_ON_EMPTY_PAYLOAD := setting("route.tombstone.on.empty.payload", FLAG, "false"),
+    _FIELD_NAME_ADJUSTMENT_MODE := setting(
+        "field.name.adjustment.mode", either("none", "avro", "avro_unicode"), "none"
+    ),
     # Spans need OpenTelemetry; in the reference engine these have no effect without it, either.
-    setting("tracing.span.context.field", TEXT),
-    setting("tracing.operation.name", TEXT),
-    setting("tracing.with.context.field.only", TEXT),
+    _TRACING_SPAN_CONTEXT_FIELD := setting("tracing.span.context.field", optional(TEXT)),
+    _TRACING_OPERATION_NAME := setting("tracing.operation.name", optional(TEXT)),
+    _TRACING_WITH_CONTEXT_FIELD_ONLY := setting("tracing.with.context.field.only", optional(TEXT)),
 )
 PLACES = ("header", "envelope", "partition")
 
@@ -66,24 +70,24 @@ class OutboxSettings:
         """From the transform's settings. Raises SettingsError."""
         config = given.read(OPTIONS)
         try:
-            topic = Rewrite.of(config.text("route.topic.regex"), config.text("route.topic.replacement"))
+            topic = Rewrite.of(config[_ROUTE_TOPIC_REGEX], config[_ROUTE_TOPIC_REPLACEMENT])
         except ValueError as error:
             raise given.problem("route.topic.replacement", str(error)) from error
         return OutboxSettings(
-            id=config.text("table.field.event.id"),
-            key=config.optional("table.field.event.key"),
-            timestamp=config.optional("table.field.event.timestamp") or None,
-            payload=config.text("table.field.event.payload"),
-            version=config.optional("table.field.event.schema.version") or None,
-            additional=tuple(_additional(given, text) for text in config.names("table.fields.additional.placement")),
-            ignore_missing=config.text("table.field.additional.missing") == "ignore",
-            invalid=config.text("table.op.invalid.behavior"),
-            expand=config.flag("table.expand.json.payload"),
-            nulls=config.text("table.json.payload.null.behavior") == "optional_bytes",
-            route_by=config.text("route.by.field"),
+            id=config[_TABLE_FIELD_EVENT_ID],
+            key=config[_TABLE_FIELD_EVENT_KEY],
+            timestamp=config[_TABLE_FIELD_EVENT_TIMESTAMP] or None,
+            payload=config[_TABLE_FIELD_EVENT_PAYLOAD],
+            version=config[_TABLE_FIELD_EVENT_SCHEMA_VERSION] or None,
+            additional=tuple(_additional(given, text) for text in config[_TABLE_FIELDS_ADDITIONAL_PLACEMENT]),
+            ignore_missing=config[_TABLE_FIELD_ADDITIONAL_MISSING] == "ignore",
+            invalid=config[_TABLE_OP_INVALID_BEHAVIOR],
+            expand=config[_TABLE_EXPAND_JSON_PAYLOAD],
+            nulls=config[_TABLE_JSON_PAYLOAD_NULL_BEHAVIOR] == "optional_bytes",
+            route_by=config[_ROUTE_BY_FIELD],
             topic=topic,
-            tombstones=config.flag("route.tombstone.on.empty.payload"),
-            adjustment=config.text("field.name.adjustment.mode"),
+            tombstones=config[_ROUTE_TOMBSTONE_ON_EMPTY_PAYLOAD],
+            adjustment=config[_FIELD_NAME_ADJUSTMENT_MODE],
         )
 
 

@@ -19,10 +19,10 @@ from tailrace.transforms.settings import Given, setting
 from tailrace.transforms.transform import require, texts
 
 OPTIONS = (
-    setting("partition.payload.fields", NAMES, required=True),
-    setting("partition.topic.num", POSITIVE_INT, required=True),
+    _PARTITION_PAYLOAD_FIELDS := setting("partition.payload.fields", NAMES, required=True),
+    _PARTITION_TOPIC_NUM := setting("partition.topic.num", POSITIVE_INT, required=True),
     # Any word but murmur means java, as in the reference.
-    setting("partition.hash.function", TEXT, "java"),
+    _PARTITION_HASH_FUNCTION := setting("partition.hash.function", TEXT, "java"),
 )
 _LARGEST = 0x7FFFFFFF
 # Truncates and logical messages keep their partition.
@@ -42,9 +42,9 @@ class PartitionRouting:
         """From the transform's settings. Raises SettingsError."""
         config = given.read(OPTIONS)
         return PartitionRouting(
-            tuple(tuple(name.strip() for name in path.split(".")) for path in config.names("partition.payload.fields")),
-            config.number("partition.topic.num"),
-            config.text("partition.hash.function").strip().lower() == "murmur",
+            tuple(tuple(name.strip() for name in path.split(".")) for path in config[_PARTITION_PAYLOAD_FIELDS]),
+            config[_PARTITION_TOPIC_NUM],
+            config[_PARTITION_HASH_FUNCTION].strip().lower() == "murmur",
         )
 
     def apply(self, records: Records) -> list[Records]:

@@ -14,6 +14,9 @@ from tailrace.javalike import patterns as java
 from tailrace.model.arrow import flags
 from tailrace.transforms.settings import Given, setting
 
+_PATTERN = setting("pattern", TEXT, required=True)
+_NAME = setting("name", TEXT, required=True)
+
 
 @dataclass(frozen=True)
 class TopicNameMatches:
@@ -24,7 +27,7 @@ class TopicNameMatches:
     @staticmethod
     def of(given: Given) -> TopicNameMatches:
         """From the predicate's settings. Raises SettingsError."""
-        text = given.read((setting("pattern", TEXT, required=True),)).text("pattern")
+        text = given.read((_PATTERN,))[_PATTERN]
         try:
             return TopicNameMatches(java.pattern(text))
         except re.error as error:
@@ -46,7 +49,7 @@ class HasHeaderKey:
     @staticmethod
     def of(given: Given) -> HasHeaderKey:
         """From the predicate's settings. Raises SettingsError."""
-        return HasHeaderKey(given.read((setting("name", TEXT, required=True),)).text("name"))
+        return HasHeaderKey(given.read((_NAME,))[_NAME])
 
     def holds(self, records: Records) -> Bools:
         """Record by record whether it holds."""

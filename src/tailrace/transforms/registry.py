@@ -10,7 +10,9 @@ from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 from tailrace.config import Config
-from tailrace.config.kinds import FLAG, TEXT
+from tailrace.config.kinds import FLAG, TEXT, optional
+from tailrace.config.options.events import PREDICATE_NAMES, PREDICATES_FAMILY, TRANSFORM_NAMES, TRANSFORMS_FAMILY
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.config.resolve import Problem
 from tailrace.model.change import ChangeBatch
 from tailrace.transforms.apache import (
@@ -110,7 +112,11 @@ PREDICATES: Mapping[str, Callable[[Given], Predicate]] = {
 }
 
 _ROUTERS = (Route, ByLogicalTableRouter, ContentBasedRouter)
-_WRAPPING = (setting("type", TEXT, required=True), setting("predicate", TEXT), setting("negate", FLAG, "false"))
+_WRAPPING = (
+    _TYPE := setting("type", TEXT, required=True),
+    _PREDICATE := setting("predicate", optional(TEXT)),
+    _NEGATE := setting("negate", FLAG, "false"),
+)
 _WRAPPING_NAMES = frozenset(option.name for option in _WRAPPING)
 
 
@@ -119,7 +125,9 @@ def stages(config: Config) -> list[Stage]:
 
     Raises SettingsError naming every problem.
     """
-    found = [_tried(_given(config, f"transforms.{alias}."), config) for alias in config.names("transforms")]
+    found = [
+        _tried(_given(config, TRANSFORMS_FAMILY.named(alias).name + "."), config) for alias in config[TRANSFORM_NAMES]
+    ]
     problems = [problem for each in found if isinstance(each, SettingsError) for problem in each.problems]
     if problems:
         raise SettingsError(problems)
@@ -188,7 +196,7 @@ def _text(value: Any) -> str:
 def _given(config: Config, prefix: str) -> Given:
     low = prefix.lower()
     values = {name[len(low) :]: text for name, text in config.given.items() if name.lower().startswith(low)}
-    return Given(prefix, values, config.flag("compat.faults"))
+    return Given(prefix, values, config[COMPAT_FAULTS])
 
 
 def _stage(given: Given, config: Config | None) -> Stage:
@@ -196,19 +204,19 @@ def _stage(given: Given, config: Config | None) -> Stage:
     read = wrapping.read(_WRAPPING)
     own = {name: text for name, text in given.values.items() if name.lower() not in _WRAPPING_NAMES}
     settings = replace(given, values=own)
-    transform = _made(TRANSFORMS, read.text("type"), settings, "transform")
-    name = read.optional("predicate")
+    transform = _made(TRANSFORMS, read[_TYPE], settings, "transform")
+    name = read[_PREDICATE]
     if not name:
         return Stage(transform)
-    return Stage(transform, _predicate(given, name, config), read.flag("negate"))
+    return Stage(transform, _predicate(given, name, config), read[_NEGATE])
 
 
 def _predicate(given: Given, name: str, config: Config | None) -> Predicate:
-    if config is None or name not in config.names("predicates"):
-        known = "" if config is None else ", ".join(config.names("predicates"))
+    if config is None or name not in config[PREDICATE_NAMES]:
+        known = "" if config is None else ", ".join(config[PREDICATE_NAMES])
         remedy = f"known predicates: {known}" if known else f"name it in predicates and set predicates.{name}.type"
         raise given.problem("predicate", f"there is no predicate {name!r}", remedy)
-    return _predicate_of(_given(config, f"predicates.{name}."))
+    return _predicate_of(_given(config, PREDICATES_FAMILY.named(name).name + "."))
 
 
 def _predicate_of(settings: Given) -> Predicate:

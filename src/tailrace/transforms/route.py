@@ -13,7 +13,7 @@ from tailrace.javalike.patterns import Rewrite
 from tailrace.model.change import ChangeBatch
 from tailrace.transforms.settings import Given, setting
 
-OPTIONS = (setting("regex", TEXT, required=True), setting("replacement", TEXT, required=True))
+OPTIONS = (_REGEX := setting("regex", TEXT, required=True), _REPLACEMENT := setting("replacement", TEXT, required=True))
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Route:
         """RegexRouter's settings. Raises SettingsError."""
         config = given.read(OPTIONS)
         try:
-            return Route.of(config.text("regex"), config.text("replacement"))
+            return Route.of(config[_REGEX], config[_REPLACEMENT])
         except ValueError as error:
             raise given.problem("regex", str(error)) from error
 

@@ -14,6 +14,9 @@ KINDS = ("CREATE", "ALTER", "DROP", "TRUNCATE", "DATABASE")
 _NAME = "SchemaChangeValue"
 
 
+_EXCLUDED = setting("schema.change.event.exclude.list", NAMES, required=True)
+
+
 @dataclass(frozen=True)
 class SchemaChangeEventFilter:
     """Looks at each schema change's first table; one that names no table is a change of the database."""
@@ -23,11 +26,10 @@ class SchemaChangeEventFilter:
     @staticmethod
     def of(given: Given) -> SchemaChangeEventFilter:
         """From the transform's settings. Raises SettingsError."""
-        name = "schema.change.event.exclude.list"
-        kinds = given.read((setting(name, NAMES, required=True),)).names(name)
+        kinds = given.read((_EXCLUDED,))[_EXCLUDED]
         unknown = [kind for kind in kinds if kind not in KINDS]
         if unknown:
-            raise given.problem(name, f"unknown kind {unknown[0]!r}", f"known: {', '.join(KINDS)}")
+            raise given.problem(_EXCLUDED.name, f"unknown kind {unknown[0]!r}", f"known: {', '.join(KINDS)}")
         return SchemaChangeEventFilter(frozenset(kinds))
 
     def apply(self, records: Records) -> list[Records]:

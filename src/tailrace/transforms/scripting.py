@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.config import Config
-from tailrace.config.kinds import PATTERN, TEXT
+from tailrace.config.kinds import PATTERN, TEXT, optional
 from tailrace.errors import TransformError
 from tailrace.events.records import Bools, Records
 from tailrace.javalike import patterns as java
@@ -20,6 +19,11 @@ from tailrace.transforms.sql import Expression
 
 DROP, KEEP, EVALUATE = "drop", "keep", "evaluate"
 _SQL = "write language=sql and a condition such as: value.op = 'u' AND value.after.amount > 100"
+
+
+_LANGUAGE = setting("language", TEXT, required=True)
+_TOPIC_REGEX = setting("topic.regex", optional(PATTERN))
+_NULL_HANDLING_MODE = setting("null.handling.mode", either(DROP, KEEP, EVALUATE), KEEP)
 
 
 @dataclass(frozen=True)
@@ -33,22 +37,17 @@ class Scripted:
     @staticmethod
     def read(given: Given, name: str) -> Scripted:
         """From the settings; the setting `name` contains the expression. Raises SettingsError."""
-        options = (
-            setting("language", TEXT, required=True),
-            setting(name, TEXT, required=True),
-            setting("topic.regex", PATTERN),
-            setting("null.handling.mode", either(DROP, KEEP, EVALUATE), KEEP),
-        )
-        config: Config = given.read(options)
-        language = config.text("language").strip()
+        own = setting(name, TEXT, required=True)
+        config = given.read((_LANGUAGE, own, _TOPIC_REGEX, _NULL_HANDLING_MODE))
+        language = config[_LANGUAGE].strip()
         if language.lower() != "sql":
             raise given.problem("language", f"expressions in {language} need Java, which is not here", _SQL)
         try:
-            expression = Expression(config.text(name))
+            expression = Expression(config[own])
         except ValueError as error:
             raise given.problem(name, str(error), _SQL) from error
-        topics = config.optional("topic.regex")
-        return Scripted(expression, java.pattern(topics) if topics else None, config.text("null.handling.mode"))
+        topics = config[_TOPIC_REGEX]
+        return Scripted(expression, java.pattern(topics) if topics else None, config[_NULL_HANDLING_MODE])
 
     def parts(self, records: Records) -> tuple[list[Records], Records]:
         """Records that pass without a look, and those that the expression is for."""

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tailrace.config import Config
-from tailrace.config.kinds import InvalidValue, Kind, Value, choice
+from tailrace.config.kinds import InvalidValue, Kind, T, choice
 from tailrace.config.option import Option, OptionTable
 from tailrace.config.resolve import Problem
 from tailrace.errors import ConfigError
 from tailrace.javalike.date_format import DateFormat
 
-Options = tuple[Option, ...]
+Options = tuple[Option[object], ...]
 
 
 class SettingsError(ConfigError):
@@ -26,12 +26,12 @@ class SettingsError(ConfigError):
         return type(self), (self.problems,)
 
 
-def setting(name: str, kind: Kind, default: str | None = None, *, required: bool = False) -> Option:
+def setting(name: str, kind: Kind[T], default: str | None = None, *, required: bool = False) -> Option[T]:
     """One setting."""
     return Option(name, kind, default, required=required)
 
 
-def either(*values: str) -> Kind:
+def either(*values: str) -> Kind[str]:
     """One of some words, in any case."""
     return choice(*values)
 
@@ -61,12 +61,10 @@ class Given:
             )
             raise self.problem(name, str(error), remedy) from error
 
-    def read(self, options: Iterable[Option]) -> Config:
+    def read(self, options: Iterable[Option[object]]) -> Config:
         """The settings by the options declared. Raises SettingsError."""
         table = OptionTable({"": tuple(options)})
-        values: dict[str, Value | None] = {
-            option.name: None if option.default is None else option.kind.parse(option.default) for option in table
-        }
+        values = {option.name: option.unset() for option in table}
         problems: list[Problem] = []
         for name, text in self.values.items():
             found = table.find(name)

@@ -16,7 +16,11 @@ from tailrace.model.schema import OPTIONAL_STRING, STRING, ConnectSchema, Field
 from tailrace.transforms.settings import Given, either, setting
 from tailrace.transforms.transform import require
 
-OPTIONS = (setting("schema.name.adjustment.mode", either("none", "avro", "avro_unicode"), "none"),)
+OPTIONS = (
+    _SCHEMA_NAME_ADJUSTMENT_MODE := setting(
+        "schema.name.adjustment.mode", either("none", "avro", "avro_unicode"), "none"
+    ),
+)
 _NAME = "io.debezium.connector.source."
 _PARAMETER = "__debezium.source.column."
 _INT32 = ConnectSchema("int32", optional=True)
@@ -31,7 +35,7 @@ class ExtractSchemaToNewRecord:
     @staticmethod
     def of(given: Given) -> ExtractSchemaToNewRecord:
         """From the transform's settings. Raises SettingsError."""
-        return ExtractSchemaToNewRecord(given.read(OPTIONS).text("schema.name.adjustment.mode"))
+        return ExtractSchemaToNewRecord(given.read(OPTIONS)[_SCHEMA_NAME_ADJUSTMENT_MODE])
 
     def apply(self, records: Records) -> list[Records]:
         """Change events with the field; tombstones, truncates and others as they are."""

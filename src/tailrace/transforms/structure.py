@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tailrace.config.kinds import FLAG, POSITIVE_INT, TEXT
+from tailrace.config.kinds import FLAG, POSITIVE_INT, TEXT, optional
 from tailrace.errors import TransformError
 from tailrace.events.records import Part, Records
 from tailrace.transforms.apache import Sided
 from tailrace.transforms.fields import rebuilt, with_default
 from tailrace.transforms.settings import Given, Options, setting
 
+_DELIMITER = setting("delimiter", TEXT, ".")
+_SCHEMA_NAME = setting("schema.name", optional(TEXT))
+_SCHEMA_VERSION = setting("schema.version", optional(POSITIVE_INT))
+_REPLACE_NULL_WITH_DEFAULT = setting("replace.null.with.default", FLAG, "true")
+
 
 class Flatten(Sided):
     """Fields of structs within become fields of the struct, their names joined; lists and maps stay."""
 
-    OPTIONS: Options = (setting("delimiter", TEXT, "."),)
+    OPTIONS: Options = (_DELIMITER,)
 
     def __init__(self, given: Given, key: bool) -> None:
         super().__init__(key)
-        self.delimiter = given.read(self.OPTIONS).text("delimiter")
+        self.delimiter = given.read(self.OPTIONS)[_DELIMITER]
 
     def of_part(self, part: Part, records: Records) -> Part:
         """The flat struct."""
@@ -40,19 +45,19 @@ class SetSchemaMetadata:
     """Gives the schema another name or version; a null under a schema, too."""
 
     OPTIONS: Options = (
-        setting("schema.name", TEXT),
-        setting("schema.version", POSITIVE_INT),
-        setting("replace.null.with.default", FLAG, "true"),
+        _SCHEMA_NAME,
+        _SCHEMA_VERSION,
+        _REPLACE_NULL_WITH_DEFAULT,
     )
 
     def __init__(self, given: Given, key: bool) -> None:
         self.key = key
         config = given.read(self.OPTIONS)
         self.changes: dict[str, str | int] = {}
-        if config.optional("schema.name"):
-            self.changes["name"] = config.text("schema.name")
+        if config[_SCHEMA_NAME]:
+            self.changes["name"] = config.need(_SCHEMA_NAME)
         if config.values["schema.version"] is not None:
-            self.changes["version"] = config.number("schema.version")
+            self.changes["version"] = config.need(_SCHEMA_VERSION)
         if not self.changes:
             raise given.problem("schema.name", "Neither schema name nor version configured", "give one of the two")
 

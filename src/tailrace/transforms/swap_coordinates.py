@@ -22,6 +22,9 @@ _INTS = range(-(2**31), 2**31)
 _LINE, _POLYGON, _MULTI_POINT, _COLLECTION = 2, 3, 4, 7
 
 
+_SRIDS = setting("srids", TEXT, "4326,3857,4269")
+
+
 @dataclass(frozen=True)
 class SwapGeometryCoordinates:
     """Swaps the coordinates of geometries, those in arrays and maps among them. Works value by value.
@@ -35,7 +38,7 @@ class SwapGeometryCoordinates:
     @staticmethod
     def of(given: Given) -> SwapGeometryCoordinates:
         """From the transform's settings. Raises SettingsError."""
-        text = given.read((setting("srids", TEXT, "4326,3857,4269"),)).text("srids")
+        text = given.read((_SRIDS,))[_SRIDS]
         items = [item.strip() for item in (text.rstrip(",") or text).split(",")]
         for item in items:
             if not _INTEGER.fullmatch(item) or int(item) not in _INTS:

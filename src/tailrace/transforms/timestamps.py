@@ -28,6 +28,13 @@ _UNITS = {"seconds": (1, 1000), "milliseconds": (1, 1), "microseconds": (1000, 1
 _LONGEST = 2**63 - 1
 
 
+_FIELD = setting("field", TEXT, "")
+_TARGET_TYPE = setting("target.type", either(*_SCHEMAS), required=True)
+_FORMAT = setting("format", TEXT, "")
+_UNIX_PRECISION = setting("unix.precision", either(*_UNITS), "milliseconds")
+_REPLACE_NULL_WITH_DEFAULT = setting("replace.null.with.default", FLAG, "true")
+
+
 class TimestampConverter(WithNulls):
     """Converts a field, or the whole key or value; a null under a schema gets the new schema, too.
 
@@ -35,20 +42,20 @@ class TimestampConverter(WithNulls):
     """
 
     OPTIONS: Options = (
-        setting("field", TEXT, ""),
-        setting("target.type", either(*_SCHEMAS), required=True),
-        setting("format", TEXT, ""),
-        setting("unix.precision", either(*_UNITS), "milliseconds"),
-        setting("replace.null.with.default", FLAG, "true"),
+        _FIELD,
+        _TARGET_TYPE,
+        _FORMAT,
+        _UNIX_PRECISION,
+        _REPLACE_NULL_WITH_DEFAULT,
     )
 
     def __init__(self, given: Given, key: bool) -> None:
         super().__init__(key)
         config = given.read(self.OPTIONS)
-        self.name, self.target = config.text("field"), config.text("target.type")
-        self.fill = config.flag("replace.null.with.default")
-        self.unit = _UNITS[config.text("unix.precision")]
-        pattern = config.text("format")
+        self.name, self.target = config[_FIELD], config[_TARGET_TYPE]
+        self.fill = config[_REPLACE_NULL_WITH_DEFAULT]
+        self.unit = _UNITS[config[_UNIX_PRECISION]]
+        pattern = config[_FORMAT]
         if self.target == "string" and not pattern.strip():
             raise given.problem("format", "A format is required for the target type string", "write yyyy-MM-dd")
         self.format = given.date_format("format", pattern) if pattern.strip() else None

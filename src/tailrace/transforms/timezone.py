@@ -19,9 +19,9 @@ from tailrace.transforms.settings import Given, setting
 from tailrace.transforms.timezone_rules import EXCLUDE, INCLUDE, Choice, Rules, is_list
 
 OPTIONS = (
-    setting("converted.timezone", TEXT, required=True),
-    setting("include.list", NAMES),
-    setting("exclude.list", NAMES),
+    _CONVERTED_TIMEZONE := setting("converted.timezone", TEXT, required=True),
+    _INCLUDE_LIST := setting("include.list", NAMES),
+    _EXCLUDE_LIST := setting("exclude.list", NAMES),
 )
 _OFFSET = re.compile(r"([+-])(\d{2}):(\d{2})(?::(\d{2}))?")
 _STAMP = re.compile(r"([+-]?\d+)-(\d\d-\d\dT\d\d:\d\d(?::\d\d)?)(?:\.(\d+))?(Z|[+-]\d\d:?\d\d(?::?\d\d)?)")
@@ -62,7 +62,7 @@ class TimezoneConverter:
     def of(given: Given) -> TimezoneConverter:
         """From the transform's settings. Raises SettingsError."""
         config = given.read(OPTIONS)
-        include, exclude = config.names("include.list"), config.names("exclude.list")
+        include, exclude = config[_INCLUDE_LIST], config[_EXCLUDE_LIST]
         for name, items in (("include.list", include), ("exclude.list", exclude)):
             if items and not is_list(items):
                 raise given.problem(
@@ -71,7 +71,7 @@ class TimezoneConverter:
         if include and exclude:
             message = "Both include and exclude lists are specified. Please specify only one."
             raise given.problem("include.list", message)
-        zone = _zone(config.text("converted.timezone").strip())
+        zone = _zone(config[_CONVERTED_TIMEZONE].strip())
         if zone is None:
             raise given.problem(
                 "converted.timezone", "Invalid timezone format", "write Europe/Paris or an offset such as +08:00"

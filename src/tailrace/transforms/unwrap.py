@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.config.kinds import FLAG, NAMES, TEXT, Value
+from tailrace.config.kinds import FLAG, NAMES, TEXT, optional
+from tailrace.config.option import Option
 from tailrace.errors import TransformError
 from tailrace.events.records import Header, Part, Records, struct
 from tailrace.model.arrow import flags, literal, repeat
@@ -23,23 +23,23 @@ DROP, TOMBSTONE, REWRITE = "drop", "tombstone", "rewrite"
 REWRITE_WITH_TOMBSTONE, DELETE_TO_TOMBSTONE = "rewrite-with-tombstone", "delete-to-tombstone"
 
 OPTIONS = (
-    setting(
+    _DELETE_TOMBSTONE_HANDLING_MODE := setting(
         "delete.tombstone.handling.mode",
         either(DROP, TOMBSTONE, REWRITE, REWRITE_WITH_TOMBSTONE, DELETE_TO_TOMBSTONE),
         TOMBSTONE,
     ),
-    setting("route.by.field", TEXT, ""),
-    setting("add.fields.prefix", TEXT, "__"),
-    setting("add.fields", NAMES),
-    setting("add.headers.prefix", TEXT, "__"),
-    setting("add.headers", NAMES),
-    setting("replace.null.with.default", FLAG, "true"),
-    setting("drop.fields.header.name", TEXT),
-    setting("drop.fields.from.key", FLAG, "false"),
-    setting("drop.fields.keep.schema.compatible", FLAG, "true"),
+    _ROUTE_BY_FIELD := setting("route.by.field", TEXT, ""),
+    _ADD_FIELDS_PREFIX := setting("add.fields.prefix", TEXT, "__"),
+    _ADD_FIELDS := setting("add.fields", NAMES),
+    _ADD_HEADERS_PREFIX := setting("add.headers.prefix", TEXT, "__"),
+    _ADD_HEADERS := setting("add.headers", NAMES),
+    _REPLACE_NULL_WITH_DEFAULT := setting("replace.null.with.default", FLAG, "true"),
+    _DROP_FIELDS_HEADER_NAME := setting("drop.fields.header.name", optional(TEXT)),
+    _DROP_FIELDS_FROM_KEY := setting("drop.fields.from.key", FLAG, "false"),
+    _DROP_FIELDS_KEEP_SCHEMA_COMPATIBLE := setting("drop.fields.keep.schema.compatible", FLAG, "true"),
     # Of versions before 3.0; the mode above wins.
-    setting("drop.tombstones", FLAG),
-    setting("delete.handling.mode", either("drop", "rewrite", "none")),
+    _DROP_TOMBSTONES := setting("drop.tombstones", optional(FLAG)),
+    _DELETE_HANDLING_MODE := setting("delete.handling.mode", optional(either("drop", "rewrite", "none"))),
 )
 # What `delete.handling.mode` and `drop.tombstones` meant together.
 _OLD = {
@@ -112,18 +112,18 @@ class ExtractNewRecordState:
     def of(given: Given) -> ExtractNewRecordState:
         """From the transform's settings. Raises SettingsError."""
         config = given.read(OPTIONS)
-        fields = _references(given, config, "add.fields")
+        fields = _references(given, config, _ADD_FIELDS, _ADD_FIELDS_PREFIX)
         if len({each.name for each in fields}) < len(fields):
             raise given.problem("add.fields", "two fields get one name", "give one of them another: field:name")
         return ExtractNewRecordState(
-            _mode(given, config.values),
+            _mode(given, config),
             fields,
-            _references(given, config, "add.headers"),
-            route_by=config.text("route.by.field") or None,
-            fill=config.flag("replace.null.with.default"),
-            drop_header=config.optional("drop.fields.header.name") or None,
-            drop_from_key=config.flag("drop.fields.from.key"),
-            keep_compatible=config.flag("drop.fields.keep.schema.compatible"),
+            _references(given, config, _ADD_HEADERS, _ADD_HEADERS_PREFIX),
+            route_by=config[_ROUTE_BY_FIELD] or None,
+            fill=config[_REPLACE_NULL_WITH_DEFAULT],
+            drop_header=config[_DROP_FIELDS_HEADER_NAME] or None,
+            drop_from_key=config[_DROP_FIELDS_FROM_KEY],
+            keep_compatible=config[_DROP_FIELDS_KEEP_SCHEMA_COMPATIBLE],
         )
 
     def added(self, records: Records) -> tuple[Header, ...]:
@@ -223,20 +223,23 @@ class ExtractNewRecordState:
         return excluding(part, dropped) if dropped else part
 
 
-def _references(given: Given, config: Config, name: str) -> tuple[Reference, ...]:
+def _references(
+    given: Given, config: Config, added: Option[tuple[str, ...]], prefix: Option[str]
+) -> tuple[Reference, ...]:
     try:
-        found = [Reference.of(text, config.text(f"{name}.prefix")) for text in config.names(name)]
+        found = [Reference.of(text, config[prefix]) for text in config[added]]
         return tuple(replace(each, faults=given.faults) for each in found)
     except ValueError as error:
-        raise given.problem(name, str(error), "write field, struct.field or struct.field:name") from error
+        raise given.problem(added.name, str(error), "write field, struct.field or struct.field:name") from error
 
 
-def _mode(given: Given, values: Mapping[str, Value | None]) -> str:
+def _mode(given: Given, config: Config) -> str:
     """The mode, also from the two settings it replaced."""
-    named = any(name.lower() == "delete.tombstone.handling.mode" for name in given.values)
-    if named or (values["delete.handling.mode"] is None and values["drop.tombstones"] is None):
-        return str(values["delete.tombstone.handling.mode"])
-    old = (str(values["delete.handling.mode"] or "drop"), values["drop.tombstones"] is not False)
+    deletes, drops = config[_DELETE_HANDLING_MODE], config[_DROP_TOMBSTONES]
+    named = any(name.lower() == _DELETE_TOMBSTONE_HANDLING_MODE.name for name in given.values)
+    if named or (deletes is None and drops is None):
+        return config[_DELETE_TOMBSTONE_HANDLING_MODE]
+    old = (deletes or "drop", drops is not False)
     if old not in _OLD:
         raise given.problem(
             "delete.handling.mode",

@@ -15,6 +15,7 @@ from tailrace.errors import OffsetError
 from tailrace.model.table import TableSchema
 from tailrace_folder import rows
 from tailrace_folder.log import Line, Log
+from tailrace_folder.options import FOLDER_PATH
 from tailrace_folder.snapshots import Fence, FolderSnapshots, read
 
 
@@ -45,7 +46,7 @@ class FolderConnector(SharedLogConnector):
 
     @property
     def identity(self) -> str:
-        return self.config.text("folder.path")
+        return self.config[FOLDER_PATH]
 
     def within(self, start: Line, end: Line, limit: int) -> Line:
         """At least one line."""

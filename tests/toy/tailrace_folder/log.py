@@ -25,6 +25,7 @@ from tailrace.connectors.ports import Position
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
+from tailrace_folder.options import FOLDER_PASSWORD, FOLDER_PATH, FOLDER_USER
 
 Row = dict[str, Any]
 
@@ -77,14 +78,14 @@ class Log:
     @staticmethod
     def of(config: Config) -> Log:
         """The folder of a configuration. Raises SourceError if it is not there, or its user may not read it."""
-        where, name = config.text("folder.path"), config.text("folder.user")
+        where, name = config[FOLDER_PATH], config[FOLDER_USER]
         log = Log(Path(where))
         try:
             users = json.loads((log.folder / "users.json").read_text(encoding="utf-8"))
         except OSError as error:
             remedy = "check folder.path, and that the folder is mounted here and where Spark's workers run"
             raise SourceError(f"the folder cannot be read: {error.strerror}", where=where, remedy=remedy) from error
-        if users.get(name, {}).get("password") != config.text("folder.password"):
+        if users.get(name, {}).get("password") != config[FOLDER_PASSWORD]:
             remedy = "set folder.user and folder.password to those of users.json"
             raise SourceError(f"password authentication failed for user {name}", where=where, remedy=remedy)
         if not users[name]["reads"]:

@@ -8,35 +8,15 @@ from urllib.parse import parse_qs, urlsplit
 
 from tailrace.config import Config, shared
 from tailrace.config import resolve as resolution
-from tailrace.config.kinds import TEXT
-from tailrace.config.option import Option, OptionTable
 from tailrace.config.resolve import Check
 from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
 from tailrace.model.source import SourceBlock
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableNaming
 from tailrace_folder.admin import FolderAdmin
 from tailrace_folder.connector import FolderConnector
+from tailrace_folder.options import OPTIONS
 from tailrace_folder.rows import SOURCE
 
-FOLDER = (
-    Option("connector.class", TEXT, None, "Class of the connector."),
-    Option("folder.path", TEXT, None, "The folder.", required=True),
-    Option("folder.user", TEXT, None, "A user of users.json.", required=True),
-    Option("folder.password", TEXT, None, "The password.", required=True, secret=True),
-)
-SHARED = (
-    "SPARK",
-    "FILTERS",
-    "VALUES",
-    "MASKS",
-    "OUT_OF_RANGE",
-    "TOPICS",
-    "CONVERTERS",
-    "SNAPSHOT",
-    "SIGNALS",
-    "RUNTIME",
-)
-OPTIONS = OptionTable({"Folder": FOLDER, **{group.title(): getattr(shared, group) for group in SHARED}})
 NAMING = TableNaming(DATABASE_SCHEMA_TABLE, default_schema="main")
 
 

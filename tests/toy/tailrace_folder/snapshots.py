@@ -29,6 +29,7 @@ from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.table import TableId, TableSchema
 from tailrace_folder import rows
 from tailrace_folder.log import Line, Log, Row
+from tailrace_folder.options import FOLDER_PATH
 
 
 class FolderFailures(Failures):
@@ -104,7 +105,7 @@ class FolderSnapshots(OnDemandSnapshots):
         if wanted is not None and any(wanted.values()):
             raise SourceError("a folder takes no conditions in blocking snapshots", where=", ".join(wanted))
         if not handle.is_valid(config):
-            raise SnapshotGone("the log has moved past the snapshot", where=config.text("folder.path"))
+            raise SnapshotGone("the log has moved past the snapshot", where=config[FOLDER_PATH])
         return plan(FolderCuts(config, handle))
 
     def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:

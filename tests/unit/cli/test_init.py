@@ -10,9 +10,11 @@ from tailrace.cli.init import SINKS, _write, secrets_of
 from tailrace.cli.init import pipeline_file as file_of
 from tailrace.config.filters import TableFilter
 from tailrace.config.kinds import expression
+from tailrace.config.options.databases import DATABASE_PORT
 from tailrace.connectors import registry
 from tailrace.connectors.ports import NewSource, TableOverview
 from tailrace.connectors.postgres.admin.operations import NO_KEY
+from tailrace.connectors.postgres.options import DATABASE_PASSWORD, SLOT_NAME
 from tailrace.errors import ConfigError
 from tailrace.model.table import TableId
 from tailrace.pipeline.definition import load
@@ -42,9 +44,9 @@ def test_it_is_a_pipeline_that_captures_the_tables(tmp_path: Path, monkeypatch: 
     definition = load(file)
     assert definition.sink.kind == sink
     config = definition.config()
-    assert config.text("database.password") == "hush"
-    assert config.number("database.port") == 6543
-    assert config.text("slot.name") == "tailrace_my_shop"
+    assert config.need(DATABASE_PASSWORD) == "hush"
+    assert config[DATABASE_PORT] == 6543
+    assert config[SLOT_NAME] == "tailrace_my_shop"
     tables = TableFilter.from_config(config)
     assert tables.captures(TableId("", "public", "orders"))
     assert tables.captures(TableId("", "odd, schema", "a+b.c$"))

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from tailrace.config import resolve as resolution
 from tailrace.config import shared
-from tailrace.config.kinds import TEXT
+from tailrace.config.kinds import TEXT, optional
 from tailrace.config.option import Option, OptionTable
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Admin, ConnectorPackage, Detail, NewSource, SourceState, TableOverview
@@ -32,8 +32,8 @@ ENTRY = Entry(
     schemes=("lamp://",), url="lamp:///folder",
 )
 FOLDER = Option("lamp.folder", TEXT, None, "Folder.", required=True)
-SECRET = Option("lamp.secret", TEXT, None, "Secret.", secret=True)
-CLASS = Option("connector.class", TEXT, None, "Class.")
+SECRET = Option("lamp.secret", optional(TEXT), None, "Secret.", secret=True)
+CLASS = Option("connector.class", optional(TEXT), None, "Class.")
 GROUPS = ("SPARK", "FILTERS", "VALUES", "MASKS", "TOPICS", "CONVERTERS", "SIGNALS", "RUNTIME")
 OPTIONS = OptionTable({"Lamp": (FOLDER, SECRET, CLASS), **{group: getattr(shared, group) for group in GROUPS}})
 
@@ -51,7 +51,7 @@ class Word:
 
 class LampAdmin(Admin):
     def __init__(self, config):
-        self.folder = config.text("lamp.folder")
+        self.folder = config[FOLDER]
 
     def checks(self, begun=None):
         return [Finding("folder", None, f"{self.folder} is small, begun: {begun is not None}", "buy a larger one")]
@@ -125,7 +125,7 @@ def test_init_finds_the_connector_by_the_url(pipeline: Path) -> None:
     assert "connector: lamp\n" in text
     assert "hush" not in text
     assert "lamp.secret: ${env:LAMP_SECRET}" in text
-    assert load(pipeline).config().text("lamp.secret") == "hush"
+    assert load(pipeline).config().values["lamp.secret"] == "hush"
 
 
 def test_check_uses_the_connector_of_the_pipeline_or_of_the_class(pipeline: Path, tmp_path: Path) -> None:

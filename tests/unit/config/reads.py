@@ -1,55 +1,78 @@
-"""Finds which names of properties the code of a connector reads: texts in functions that it can reach by their names.
+"""Finds which properties the code of a connector reads: the objects that declare them, in functions that it can reach.
 
 A function is reached from the connector's package and from all that is above connectors, by calls that have its name.
-That is more than what is called, so a property that is not found here is read by nobody. Declarations, messages and
-checks of a value do not count.
+That is more than what is called, so a property that is not found here is read by nobody. Declarations and checks of a
+value do not count.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import tailrace
+from tailrace.config.option import Option
 from tailrace.connectors.registry import BUILT_IN
 
 SOURCE = Path(tailrace.__file__).parent
 ABOVE = ("sinks", "pipeline", "cli", "snapshot", "capture", "spark", "transforms", "events")
-# Calls whose arguments name a property without reading it.
-DECLARATIONS = {"Option", "Alias", "setting", "Problem", "Finding"}
-SHORTEST = 6
 
 
 @dataclass
 class Piece:
-    """What a function has, those in it included, or a module outside of functions: texts, patterns, and names."""
+    """What a function has, those in it included, or a module outside of functions: imported names, and all names.
 
-    texts: set[str] = field(default_factory=set)
-    patterns: set[str] = field(default_factory=set)
+    An imported name is (module, name), as the import statement has it.
+    """
+
+    imported: set[tuple[str, str]] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
 
 
-def unread(connector: str, options: Iterable[str]) -> list[str]:
-    """Those of the names that no code reads which the connector can reach; a family's name has a placeholder."""
-    pieces = list(_reached(connector))
-    texts = set().union(*(piece.texts for piece in pieces))
-    # Families may be read by an expression.
-    plain = {text.replace("\\", "") for text in texts}
-    patterns = [re.compile(each) for piece in pieces for each in piece.patterns]
+def unread(connector: str, options: Iterable[Option[object]]) -> list[str]:
+    """Those of the options whose objects no code reads that the connector can reach.
 
-    def is_read(name: str) -> bool:
-        start = re.split(r"[*<]", name)[0]
-        if start != name:
-            return any(text.startswith(start) for text in plain) or start.rstrip(".") in texts
-        begins = any(text.endswith(".") and name.startswith(text) for text in texts)
-        return name in texts or begins or any(pattern.fullmatch(name) for pattern in patterns)
+    A connector that declares a property with words of its own shares the object with the others that have it.
+    """
+    found = set[str]().union(*(_names_of(place) for piece in _reached(connector) for place in piece.imported))
+    # What belongs to a part, as the settings of a converter do, is declared without the part's name.
+    endings = {option.name for option in _parts()} & found
+    return [
+        option.name
+        for option in options
+        if option.name not in found and not any(option.name.endswith(f".{each}") for each in endings)
+    ]
 
-    return [name for name in options if not is_read(name)]
+
+def _parts() -> Iterator[Option[object]]:
+    """The settings of converters, which are declared without the converter's name."""
+    for name in ("converters", "cloud_events"):
+        for value in vars(import_module(f"tailrace.config.options.{name}")).values():
+            yield from _options_in(value)
+
+
+@cache
+def _names_of(place: tuple[str, str]) -> frozenset[str]:
+    """The names of the properties that an imported object declares; none for any other object."""
+    module, name = place
+    if not (module.startswith("tailrace.config.options.") or module.endswith(".options")):
+        return frozenset()
+    return frozenset(option.name for option in _options_in(getattr(import_module(module), name)))
+
+
+def _options_in(value: object) -> Iterator[Option[object]]:
+    """An option, or those of a pair of lists or of a part; the tables of a page are no reads."""
+    if isinstance(value, Option):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (each for each in value.values() if isinstance(each, Option))
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        yield from (each for each in value if isinstance(each, Option))
 
 
 def _reached(connector: str) -> Iterator[Piece]:
@@ -74,7 +97,8 @@ def _reached(connector: str) -> Iterator[Piece]:
     while waiting:
         module, name = waiting.pop()
         piece = _pieces(module)[name]
-        if not (module.startswith("tailrace.config.") and "check" in name):
+        is_declaring = module.startswith("tailrace.config.options.") or module.endswith(".options")
+        if not is_declaring and not (module.startswith("tailrace.config.") and "check" in name):
             yield piece
         found = {(module, ""), *(place for each in piece.names for place in by_name.get(each, ()))} - seen
         seen |= found
@@ -114,58 +138,29 @@ def _imports(tree: ast.Module) -> Iterator[str]:
 def _pieces(module: str) -> dict[str, Piece]:
     """The pieces of a module by the names of their functions; '' is what is outside of them."""
     tree = _modules()[module]
-    constants = {
-        target.id: node.value.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        for target in node.targets
-        if isinstance(target, ast.Name)
+    sources = {
+        each.asname or each.name: (node.module, each.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for each in node.names
     }
     found: dict[str, Piece] = defaultdict(Piece)
 
     def look(node: ast.AST, name: str) -> None:
         if isinstance(node, ast.FunctionDef):
             name = name or node.name
-        _note(node, found[name], constants)
-        for child in _meant(node):
+        _note(node, found[name], sources)
+        for child in ast.iter_child_nodes(node):
             look(child, name)
 
     look(tree, "")
     return dict(found)
 
 
-def _meant(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a node that may read a property: no docstrings, and no declarations."""
-    for child in ast.iter_child_nodes(node):
-        is_docstring = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
-        if is_docstring or (isinstance(node, ast.Call) and _called(node) in DECLARATIONS and child is not node.func):
-            continue
-        yield child
-
-
-def _called(call: ast.Call) -> str:
-    return call.func.id if isinstance(call.func, ast.Name) else ""
-
-
-def _note(node: ast.AST, piece: Piece, constants: dict[str, str]) -> None:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) >= SHORTEST - 2:
-        piece.texts.add(node.value)
-    elif isinstance(node, ast.Name):
+def _note(node: ast.AST, piece: Piece, sources: Mapping[str, tuple[str, str]]) -> None:
+    if isinstance(node, ast.Name):
         piece.names.add(node.id)
-        if node.id in constants:
-            piece.texts.add(constants[node.id])
+        if node.id in sources:
+            piece.imported.add(sources[node.id])
     elif isinstance(node, ast.Attribute):
         piece.names.add(node.attr)
-    elif isinstance(node, ast.JoinedStr):
-        parts = [_part(each, constants) for each in node.values]
-        if sum(len(part) for part, is_text in parts if is_text) >= SHORTEST:
-            piece.patterns.add("".join(re.escape(part) if is_text else r"[\w.]+" for part, is_text in parts))
-
-
-def _part(value: ast.expr, constants: dict[str, str]) -> tuple[str, bool]:
-    """A part of an f-string, and whether its text is known."""
-    if isinstance(value, ast.Constant):
-        return str(value.value), True
-    inner = value.value if isinstance(value, ast.FormattedValue) else value
-    known = constants.get(inner.id) if isinstance(inner, ast.Name) else None
-    return ("", False) if known is None else (known, True)

@@ -10,9 +10,23 @@ import pytest
 from tailrace.config import Config
 from tailrace.config import resolve as resolution
 from tailrace.config.filters import tables_of_signals
+from tailrace.config.kinds import COUNT, TEXT
+from tailrace.config.option import Option, OptionTable
+from tailrace.config.options.databases import DATABASE_PORT, SNAPSHOT_FETCH_SIZE
+from tailrace.config.options.filters import MESSAGE_KEY_COLUMNS, SKIPPED_OPERATIONS, TABLES, TOMBSTONES_ON_DELETE
+from tailrace.config.options.snapshot import HEARTBEAT_INTERVAL_MS
+from tailrace.config.options.spark import MAX_BYTES_PER_TRIGGER, SHAPE
 from tailrace.connectors.db2.config import resolve as resolve_db2
 from tailrace.connectors.mongodb.config import resolve as resolve_mongodb
-from tailrace.connectors.postgres.config import OPTIONS, resolve
+from tailrace.connectors.mongodb.options import CURSOR_PIPELINE
+from tailrace.connectors.postgres.config import resolve
+from tailrace.connectors.postgres.options import (
+    DATABASE_PASSWORD,
+    DATABASE_SSLCERT,
+    OPTIONS,
+    PUBLICATION_AUTOCREATE_MODE,
+    SLOT_NAME,
+)
 from tailrace.connectors.sqlserver.config import resolve as resolve_sqlserver
 from tailrace.errors import ConfigError
 
@@ -37,15 +51,15 @@ def resolved(**properties: str) -> Config:
 
 def test_defaults_are_debeziums() -> None:
     config = resolved()
-    assert config.number("database.port") == 5432
-    assert config.text("slot.name") == "debezium"
-    assert config.text("publication.autocreate.mode") == "all_tables"
-    assert config.flag("tombstones.on.delete") is True
-    assert config.names("skipped.operations") == ("t",)
-    assert config.patterns("table.include.list") == ()
-    assert config.optional("message.key.columns") is None
-    assert config.text("shape") == "kafka"
-    assert config.number("maxBytesPerTrigger") == 256 * 2**20
+    assert config[DATABASE_PORT] == 5432
+    assert config[SLOT_NAME] == "debezium"
+    assert config[PUBLICATION_AUTOCREATE_MODE] == "all_tables"
+    assert config[TOMBSTONES_ON_DELETE] is True
+    assert config[SKIPPED_OPERATIONS] == ("t",)
+    assert config[TABLES.include] == ()
+    assert config[MESSAGE_KEY_COLUMNS] == ()
+    assert config[SHAPE] == "kafka"
+    assert config[MAX_BYTES_PER_TRIGGER] == 256 * 2**20
     assert config.warnings == ()
 
 
@@ -127,13 +141,13 @@ def test_each_database_of_a_server_may_have_a_table_of_signals() -> None:
     assert [str(table) for table in tables_of_signals(config)] == ["a.dbo.s", "b.dbo.s"]
 
 
-@pytest.mark.parametrize("name", ["snapshot.fetch.size", "query.fetch.size"])
-def test_a_fetch_size_of_zero_is_the_drivers_own(name: str) -> None:
+@pytest.mark.parametrize("option", [SNAPSHOT_FETCH_SIZE, Option("query.fetch.size", COUNT, "0")])
+def test_a_fetch_size_of_zero_is_the_drivers_own(option: Option[int]) -> None:
     """CommonConnectorConfig: isNonNegativeInteger."""
-    given = {"database.hostname": "h", "topic.prefix": "t", name: "0"}
-    assert resolve_sqlserver({**given, "database.names": "a"}).number(name) == 0
-    assert resolve_db2({**given, "database.dbname": "a"}).number(name) == 0
-    assert resolve({**BASE, name: "0"}).number(name) == 0
+    given = {"database.hostname": "h", "topic.prefix": "t", option.name: "0"}
+    assert resolve_sqlserver({**given, "database.names": "a"})[option] == 0
+    assert resolve_db2({**given, "database.dbname": "a"})[option] == 0
+    assert resolve({**BASE, option.name: "0"})[option] == 0
 
 
 @pytest.mark.parametrize("kind", ["schema", "table", "column", "message.prefix"])
@@ -182,9 +196,9 @@ def test_todays_name_wins_over_the_old_one(order: int) -> None:
 
 
 def test_none_skips_nothing() -> None:
-    assert resolved(skipped__operations="none").names("skipped.operations") == ()
-    assert resolved(skipped__operations="r").names("skipped.operations") == ()
-    assert resolved(skipped__operations="c, r").names("skipped.operations") == ("c",)
+    assert resolved(skipped__operations="none")[SKIPPED_OPERATIONS] == ()
+    assert resolved(skipped__operations="r")[SKIPPED_OPERATIONS] == ()
+    assert resolved(skipped__operations="c, r")[SKIPPED_OPERATIONS] == ("c",)
 
 
 @pytest.mark.parametrize(
@@ -197,20 +211,18 @@ def test_none_skips_nothing() -> None:
     ],
 )
 def test_the_driver_confirms_by_heartbeats(given: dict[str, str], interval: int) -> None:
-    assert (
-        resolve({**BASE, **given, "lsn.flush.mode": "connector_and_driver"}).number("heartbeat.interval.ms") == interval
-    )
-    assert resolve({**BASE, **given}).number("heartbeat.interval.ms") == int(given.get("heartbeat.interval.ms", 0))
+    assert resolve({**BASE, **given, "lsn.flush.mode": "connector_and_driver"})[HEARTBEAT_INTERVAL_MS] == interval
+    assert resolve({**BASE, **given})[HEARTBEAT_INTERVAL_MS] == int(given.get("heartbeat.interval.ms", 0))
 
 
 def test_values_that_have_no_effect_are_accepted_as_by_the_reference() -> None:
-    assert resolved(snapshot__fetch__size="0").number("snapshot.fetch.size") == 0
+    assert resolved(snapshot__fetch__size="0")[SNAPSHOT_FETCH_SIZE] == 0
 
 
 def test_names_are_found_in_any_case() -> None:
     config = resolve({name.upper(): value for name, value in BASE.items()} | {"maxbytespertrigger": "64m"})
     assert config.given["database.hostname"] == "h"
-    assert config.number("maxBytesPerTrigger") == 64 * 2**20
+    assert config[MAX_BYTES_PER_TRIGGER] == 64 * 2**20
 
 
 def test_an_unknown_property_is_named_once_with_its_neighbour(caplog: pytest.LogCaptureFixture) -> None:
@@ -355,7 +367,7 @@ def test_secrets_never_show(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         config = resolve(given)
     assert secret not in repr(config) + str(config.shown()) + str(config.warnings) + caplog.text
-    assert config.text("database.password") == secret
+    assert config.need(DATABASE_PASSWORD) == secret
     with pytest.raises(ConfigError) as caught:
         resolve({**given, "column.mask.hash.MD5.with.salt.s3cret": "a", "slot.name": "X"})
     assert secret not in str(caught.value)
@@ -378,7 +390,13 @@ def test_a_config_travels() -> None:
 
 
 def test_the_wrong_question_is_an_error() -> None:
+    config = resolved()
     with pytest.raises(KeyError):
-        resolved().text("no.such.thing")
-    with pytest.raises(TypeError):
-        resolved().number("slot.name")
+        config[CURSOR_PIPELINE]
+    with pytest.raises(TypeError, match=r"database\.sslcert has no value"):
+        config.need(DATABASE_SSLCERT)
+
+
+def test_a_property_that_may_be_missing_says_so_where_it_is_declared() -> None:
+    with pytest.raises(TypeError, match=r"its kind is optional\(text\)"):
+        OptionTable({"Some": (Option("some.text", TEXT),)})

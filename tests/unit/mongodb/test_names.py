@@ -8,6 +8,7 @@ from pymongo.errors import ConfigurationError
 
 from tailrace.connectors.mongodb.client import FAILURES, addresses
 from tailrace.connectors.mongodb.config import resolve
+from tailrace.connectors.mongodb.options import COMPAT_VERSION
 from tailrace.connectors.mongodb.url import new_source
 from tailrace.errors import ConfigError, SourceError
 
@@ -40,8 +41,8 @@ def test_old_names_and_values_work_with_a_warning(old: str, value: str, name: st
 
 
 def test_the_oplog_brings_the_records_of_its_time() -> None:
-    assert resolve({**BASE, "capture.mode": "oplog"}).text("compat.version") == "1.1"
-    assert resolve({**BASE, "capture.mode": "oplog", "compat.version": "current"}).text("compat.version") == "current"
+    assert resolve({**BASE, "capture.mode": "oplog"})[COMPAT_VERSION] == "1.1"
+    assert resolve({**BASE, "capture.mode": "oplog", "compat.version": "current"})[COMPAT_VERSION] == "current"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from contextlib import closing, contextmanager
 from typing import Any, ClassVar
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_DBNAME
+from tailrace.config.options.filters import MESSAGE_KEY_COLUMNS
 from tailrace.connectors.change_tables.connector import ChangeTableConnector
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.tables import Catalog
@@ -48,7 +50,7 @@ class ChangeTableAdmin(SharedLogAdmin):
 
     def shared_keys(self, catalog: Catalog, tables: Sequence[TableId]) -> list[Finding]:
         """Warnings of event keys that rows may share. Asks for the tables only where message.key.columns is set."""
-        if not self.config.patterns("message.key.columns"):
+        if not self.config[MESSAGE_KEY_COLUMNS]:
             return []
         numbers = catalog.tables()
 
@@ -60,7 +62,7 @@ class ChangeTableAdmin(SharedLogAdmin):
 
     def databases(self) -> tuple[str, ...]:
         """The databases of the configuration, which positions are kept for."""
-        return (self.config.text("database.dbname"),)
+        return (self.config[DATABASE_DBNAME],)
 
     def taken_position(self) -> str | None:
         """See SharedLogAdmin.taken_position."""

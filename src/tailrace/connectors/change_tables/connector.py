@@ -13,6 +13,9 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.config.options.snapshot import TABLE_WATCH_INTERVAL_MS
+from tailrace.config.options.spark import COMPAT_FAULTS
+from tailrace.config.options.topics import INCLUDE_SCHEMA_CHANGES
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.change_tables import gap
 from tailrace.connectors.change_tables.commits import changed, noted
@@ -202,14 +205,14 @@ class ChangeTableConnector(SharedLogConnector):
 
         The fault: where a snapshot sends captured tables only, those that it does not read come by the log.
         """
-        if not self.dialect.sends_captured_only or not self.config.flag("compat.faults"):
+        if not self.dialect.sends_captured_only or not self.config[COMPAT_FAULTS]:
             return True
         lists = TableFilter.from_config(self.config)
         return lists.lists(table) or not lists.captures(table)
 
     def _without_change_table(self, end: LogEnd) -> Mapping[str, Any]:
         """The captured tables that have no change table yet: a first snapshot sends their structures too."""
-        if not self.config.flag("include.schema.changes"):
+        if not self.config[INCLUDE_SCHEMA_CHANGES]:
             return {}
 
         def query(connection: Connection) -> dict[str, list[int]]:
@@ -284,7 +287,7 @@ class ChangeTableConnector(SharedLogConnector):
     @property
     def keeps_tables(self) -> bool:
         """Whether a sink keeps the content of tables, and reads one again that is incomplete."""
-        return self.config.number("table.watch.interval.ms") > 0
+        return self.config[TABLE_WATCH_INTERVAL_MS] > 0
 
     def ranges(
         self, config: Config, start: Reached, begin: Reading, end: Reached, *, is_whole: bool
@@ -308,7 +311,7 @@ class ChangeTableConnector(SharedLogConnector):
             structures = (
                 CapturedTables(self.dialect, connection, self.config).structures() if start.log.get(UNTOLD) else ()
             )
-            tells = self.config.flag("include.schema.changes")
+            tells = self.config[INCLUDE_SCHEMA_CHANGES]
             switches = self._switches(connection, inside, start.log) if tells else []
             shown = TableFilter.from_config(self.config).naming.shown
             dropped = gap.dropped(known, found, shown) if tells else ()

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tailrace.config import shared
-from tailrace.config.kinds import COUNT, FLAG, NAMES, TEXT, choice
+from tailrace.config.kinds import FLAG, choice
 from tailrace.config.option import Option, Status, without_effect
+from tailrace.config.options import databases
 
 READS = (
     Option("snapshot.query.mode", choice("select_all", refused={"custom": "use overrides"}), "select_all", "Reads."),
-    Option("snapshot.select.statement.overrides", NAMES, None, "Tables to read by your own SELECT.", protects=True),
-    Option("snapshot.select.statement.overrides.<table>", TEXT, None, "The SELECT of that table.", protects=True),
-    Option("snapshot.fetch.size", COUNT, "10000", "Rows that are taken from the connection at once; 0: the default."),
-    Option("legacy.snapshot.max.threads", FLAG, "false", "One table a reader.", Status.CONNECT, "Spark's cores decide"),
-    Option(
-        "snapshot.tables.order.by.row.count",
-        choice("disabled", "ascending", "descending"),
-        "disabled",
-        "Order of tables by their rows.",
-    ),
+    databases.SNAPSHOT_SELECT_STATEMENT_OVERRIDES,
+    databases.SNAPSHOT_SELECT_STATEMENT_OVERRIDES_TABLE,
+    databases.SNAPSHOT_FETCH_SIZE,
+    replace(databases.LEGACY_SNAPSHOT_MAX_THREADS, status=Status.CONNECT, note="Spark's cores decide"),
+    databases.SNAPSHOT_TABLES_ORDER_BY_ROW_COUNT,
 )
 SCHEMA_CHANGES = Option(
     "incremental.snapshot.allow.schema.changes", FLAG, "false", "Schema.", Status.CONNECT, "they are always allowed"

@@ -14,6 +14,11 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.config.options.events import PROVIDE_TRANSACTION_METADATA
+from tailrace.config.options.filters import SKIPPED_OPERATIONS
+from tailrace.config.options.snapshot import TABLE_WATCH_INTERVAL_MS
+from tailrace.config.options.spark import COMPAT_FAULTS
+from tailrace.config.options.topics import INCLUDE_SCHEMA_CHANGES, TOPIC_PREFIX
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.change_tables import gap
 from tailrace.connectors.change_tables.change_table import ChangeTable
@@ -78,7 +83,7 @@ def _changes(dialect: Dialect, config: Config, wanted: LogRange) -> Iterator[Chu
                 order = reader.order
     lists = TableFilter.from_config(config)
     dropped = [table for table in wanted.dropped if lists.captures(table)]
-    if dropped and config.flag("include.schema.changes") and not config.flag("compat.faults"):
+    if config[INCLUDE_SCHEMA_CHANGES] and not config[COMPAT_FAULTS] and dropped:
         yield Chunk([dropped_batch(dialect, table, order, wanted.end.lsn(table.database)) for table in dropped])
     passed = [_passed(config, each, wanted.end) for each in wanted.passed if lists.captures(each.table)]
     if passed:
@@ -134,7 +139,7 @@ class RangeReader:
         try:
             table = _change_table(lookup, instance, instance.types)
             is_new = not instance.is_first and self._start < instance.start <= self._end
-            if table is not None and is_new and self._config.number("table.watch.interval.ms"):
+            if table is not None and is_new and self._config[TABLE_WATCH_INTERVAL_MS]:
                 captured = self._dialect.filled(lookup.connection, self._config, instance, table.captured)
                 table = replace(table, captured=captured)
             return table
@@ -197,7 +202,7 @@ class RangeReader:
         """The kinds of rows that are not selected."""
         if not table.kind:
             return []
-        return [str(kind) for op in self._config.names("skipped.operations") for kind in _SKIPPED.get(op, ())]
+        return [str(kind) for op in self._config[SKIPPED_OPERATIONS] for kind in _SKIPPED.get(op, ())]
 
     def _chunk(self, found: Sequence[tuple[ChangeTable, ChangeRows]], waiting: list[Switch]) -> Chunk:
         known = [paired(table.whole(rows), str(table.instance.table)) for table, rows in found]
@@ -217,7 +222,7 @@ class RangeReader:
             if len(each):
                 batches.append(batch_of(self._dialect, table, each))
         self._remember(ordered, None)
-        if not self._config.flag("provide.transaction.metadata"):
+        if not self._config[PROVIDE_TRANSACTION_METADATA]:
             return Chunk(batches)
         return Chunk(batches, marks=marks(ordered), tells_empty_transactions=False)
 
@@ -250,7 +255,7 @@ class RangeReader:
     def _switched(self, switch: Switch, order: int) -> ChangeBatch:
         last, ts_us = self._before.get(switch.instance, (self._last, self._last_ts))
         place = Place(order, max(self._last.commit, self._start), ts_us)
-        is_faulty = self._config.flag("compat.faults")
+        is_faulty = self._config[COMPAT_FAULTS]
         database = self._dialect.switched_database if is_faulty else None
         return schema_batch(self._dialect, switch, place, last, FAULTY_STATEMENT if is_faulty else None, database)
 
@@ -315,7 +320,7 @@ def again_after_loss(dialect: Dialect, config: Config, attempt: Callable[[], Ite
 
 def _passed(config: Config, instance: Instance, end: Reading) -> Notice:
     data = {
-        "server": config.text("topic.prefix"),
+        "server": config[TOPIC_PREFIX],
         "database": instance.table.database,
         "capture_instance": instance.name,
         "start_lsn": instance.start,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tailrace.config import Config
+from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.debezium_offset import PROPERTY, Entry, lacking, taken_over
 from tailrace.errors import ConfigError
@@ -66,7 +67,7 @@ def _moved(lsn: str, by: int) -> str:
 
 def entries_of(config: Config, position: Reading, *, has_databases: bool) -> list[Entry]:
     """The position as Debezium's offsets: as behind a snapshot, so that it begins with the next transaction."""
-    prefix = config.text("topic.prefix")
+    prefix = config[TOPIC_PREFIX]
     found = []
     for database, lsn in position.lsns:
         partition = {"server": prefix, **({"database": database} if has_databases else {})}

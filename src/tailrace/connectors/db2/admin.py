@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
+from tailrace.config.options.databases import DATABASE_HOSTNAME
 from tailrace.connectors.change_tables.admin import ChangeTableAdmin
 from tailrace.connectors.db2 import checks
 from tailrace.connectors.db2.catalog import Catalog
 from tailrace.connectors.db2.client import Connection
-from tailrace.connectors.db2.config import LUW
 from tailrace.connectors.db2.connector import Db2Connector
 from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.log.end import captured_time, control, intervals, log_end, server_time
+from tailrace.connectors.db2.options import CDC_CHANGE_TABLES_SCHEMA, DB2_PLATFORM, LUW
 from tailrace.connectors.db2.registering import control_tables, grants, registration, reinit, reinit_statement
 from tailrace.connectors.db2.snapshot import DIALECT
 from tailrace.connectors.db2.statements import control_schema, folded, qualified, text
@@ -41,7 +42,7 @@ class Db2Admin(ChangeTableAdmin):
     def findings(self, connection: Connection) -> Iterator[Finding]:
         """See ChangeTableAdmin.findings."""
         name, version = connection.product()
-        yield Finding("server", True, f"{name} {version} at {self.config.text('database.hostname')}")
+        yield Finding("server", True, f"{name} {version} at {self.config[DATABASE_HOSTNAME]}")
         yield from checks.platform(name, self.config)
         schema = control_schema(self.config)
         if not _is_readable(connection, qualified(schema, "IBMSNAP_REGISTER")):
@@ -82,7 +83,7 @@ class Db2Admin(ChangeTableAdmin):
         catalog = Catalog(connection, self.config)
         states = {(owner, table): state for owner, table, _, _, state in catalog.registered()}
         newest, captured = catalog.newest(), catalog.captured()
-        is_luw = self.config.text("db2.platform") == LUW
+        is_luw = self.config[DB2_PLATFORM] == LUW
         unlogged = set(connection.rows(_UNLOGGED)) if is_luw else set()
         single = {tuple(row) for row in connection.rows(_PAIRS.format(control=control(self.config)))}
         for table in captured:
@@ -158,9 +159,7 @@ class Db2Admin(ChangeTableAdmin):
             catalog = Catalog(connection, config)
             there = catalog.newest() if is_set_up else {}
             new = [table for table in tables if table not in there]
-            changes = [
-                qualified(folded(config.text("cdc.change.tables.schema")), f"CDC_{t.schema}_{t.table}") for t in new
-            ]
+            changes = [qualified(folded(config[CDC_CHANGE_TABLES_SCHEMA]), f"CDC_{t.schema}_{t.table}") for t in new]
             sources = [each for each in map(table_name, tables) if not _is_readable(connection, each)]
             return [
                 *([] if is_set_up else control_tables(config)),

@@ -8,12 +8,14 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.config.options.databases import DATABASE_DBNAME
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.change_tables import tables
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import Columns
-from tailrace.connectors.db2.config import ZOS
 from tailrace.connectors.db2.defaults import parse_default
+from tailrace.connectors.db2.options import CDC_CHANGE_TABLES_SCHEMA, DB2_PLATFORM, ZOS
 from tailrace.connectors.db2.statements import control_schema, folded, name, qualified, text
 from tailrace.connectors.db2.types.values import Db2Type, source_type, value_type
 from tailrace.connectors.sql_tables.tables import Connection, Described, SourceColumn
@@ -71,8 +73,8 @@ class Catalog(tables.Catalog):
         self.connection, self.config = connection, config
         self.filter = TableFilter.from_config(config)
         self.columns = Columns(config)
-        self.database = config.text("database.dbname")
-        self._is_zos = config.text("db2.platform") == ZOS
+        self.database = config[DATABASE_DBNAME]
+        self._is_zos = config[DB2_PLATFORM] == ZOS
         # Keys are verified when a statement ends. On z/OS updates may come without their old rows.
         self.unique_at_commit = not self._is_zos
 
@@ -86,7 +88,7 @@ class Catalog(tables.Catalog):
         Of change tables the reference engine knows those in schemas whose name begins with ASNCDC alone (Db2's
         ConnectorConfig.SystemTablesPredicate).
         """
-        own = set() if self.config.flag("compat.faults") else self._change_tables
+        own = set() if self.config[COMPAT_FAULTS] else self._change_tables
         return {
             id_: number
             for id_, (number, _) in self._tables.items()
@@ -127,7 +129,7 @@ class Catalog(tables.Catalog):
     def registered(self) -> list[tuple[Any, ...]]:
         """The rows of IBMSNAP_REGISTER: source schema and table, change table's schema and name, state."""
         rows = self.connection.rows(_REGISTERED.format(control=name(control_schema(self.config))))
-        schema = folded(self.config.text("cdc.change.tables.schema"))
+        schema = folded(self.config[CDC_CHANGE_TABLES_SCHEMA])
         return [(owner, table, cd_owner or schema, cd_table, state) for owner, table, cd_owner, cd_table, state in rows]
 
     def described(self, table: TableId, number: int) -> Described:
@@ -143,7 +145,7 @@ class Catalog(tables.Catalog):
         source = {each.name: each for each in self._columns(instance.table.schema, instance.table.table)}
         # A change table may have old images, too, whose columns the source table does not have.
         columns = tuple(source[each.name] for each in own if each.name in source) if source else own
-        key = self.key(instance.table, only_primary=self.config.flag("compat.faults"))
+        key = self.key(instance.table, only_primary=self.config[COMPAT_FAULTS])
         if not set(key) <= {each.name for each in columns}:
             key = ()
         if not key:
@@ -175,7 +177,7 @@ class Catalog(tables.Catalog):
             type=source_type(column.type),
             value=value_type(column.type, self.config),
             required=column.required,
-            default=parse_default(column.default, column.type, faults=self.config.flag("compat.faults")),
+            default=parse_default(column.default, column.type, faults=self.config[COMPAT_FAULTS]),
         )
 
     def _columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:

@@ -8,9 +8,9 @@ from tailrace.config import Config
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.db2.catalog import Catalog
 from tailrace.connectors.db2.client import LARGEST
-from tailrace.connectors.db2.config import LUW, ZOS
 from tailrace.connectors.db2.failures import FAILURES, is_missing
 from tailrace.connectors.db2.log.end import control
+from tailrace.connectors.db2.options import DB2_PLATFORM, LUW, ZOS
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.sql_tables.tables import Connection, Described
 from tailrace.model.table import TableId
@@ -24,7 +24,7 @@ _CONTROLS = "SELECT DISTINCT TABSCHEMA, TABNAME FROM SYSCAT.CONTROLS WHERE ENABL
 
 def platform(name: str, config: Config) -> Iterator[Finding]:
     """Whether the server is of a platform that can be read, by its name."""
-    told = config.text("db2.platform")
+    told = config[DB2_PLATFORM]
     if name == _I or name.startswith("QSQ"):
         yield Finding("server", False, "this is Db2 for i, which has journals and no change tables", "use another tool")
     elif name == _Z and told == LUW:

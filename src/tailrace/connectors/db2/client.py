@@ -9,13 +9,24 @@ from ctypes import c_void_p
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_DBNAME, DATABASE_HOSTNAME, DATABASE_PORT
 from tailrace.connectors.db2 import encryption
 from tailrace.connectors.db2.cli import columns as results
 from tailrace.connectors.db2.cli import library as cli
 from tailrace.connectors.db2.cli.columns import Description
 from tailrace.connectors.db2.cli.library import Db2Error
-from tailrace.connectors.db2.config import ZOS
 from tailrace.connectors.db2.failures import FAILURES
+from tailrace.connectors.db2.options import (
+    DATABASE_PASSWORD,
+    DATABASE_QUERY_TIMEOUT_MS,
+    DATABASE_USER,
+    DB2_PLATFORM,
+    DRIVER_LOGIN_TIMEOUT,
+    DRIVER_SECURITY_MECHANISM,
+    DRIVER_SSL_CERT_LOCATION,
+    DRIVER_SSL_CONNECTION,
+    ZOS,
+)
 from tailrace.connectors.sql_tables import tables
 from tailrace.connectors.sql_tables.server import ReconnectingServer
 from tailrace.connectors.sql_tables.tables import Block, Row
@@ -162,7 +173,7 @@ def connect(config: Config, application: str = "tailrace") -> Connection:
     try:
         return _connected(config, application)
     except Db2Error as error:
-        is_about_it = config.flag("driver.sslConnection") or FAILURES.is_lost(error)
+        is_about_it = config[DRIVER_SSL_CONNECTION] or FAILURES.is_lost(error)
         refused = encryption.refusal(config, str(error), error.code) if is_about_it else None
         if refused is None:
             raise
@@ -172,26 +183,26 @@ def connect(config: Config, application: str = "tailrace") -> Connection:
 
 def _connected(config: Config, application: str) -> Connection:
     parts = {
-        "DATABASE": config.text("database.dbname"),
-        "HOSTNAME": config.text("database.hostname"),
-        "PORT": str(config.number("database.port")),
+        "DATABASE": config[DATABASE_DBNAME],
+        "HOSTNAME": config[DATABASE_HOSTNAME],
+        "PORT": str(config[DATABASE_PORT]),
         "PROTOCOL": "TCPIP",
-        "UID": config.optional("database.user") or "",
-        "PWD": config.optional("database.password") or "",
-        "CONNECTTIMEOUT": str(config.number("driver.loginTimeout")),
+        "UID": config[DATABASE_USER] or "",
+        "PWD": config[DATABASE_PASSWORD] or "",
+        "CONNECTTIMEOUT": str(config[DRIVER_LOGIN_TIMEOUT]),
         "PROGRAMNAME": application[:80],
     }
     settings = [f"{name}={_quoted(value)}" for name, value in parts.items()]
-    mechanism = config.optional("driver.securityMechanism")
+    mechanism = config[DRIVER_SECURITY_MECHANISM]
     if mechanism:
         settings.append(_SECURITY[mechanism])
-    if config.flag("driver.sslConnection"):
+    if config[DRIVER_SSL_CONNECTION]:
         settings.append("SECURITY=SSL")
-    certificate = config.optional("driver.sslCertLocation")
+    certificate = config[DRIVER_SSL_CERT_LOCATION]
     if certificate:
         settings.append(f"SSLSERVERCERTIFICATE={_quoted(certificate)}")
-    timeout = config.number("database.query.timeout.ms")
-    is_zos = config.text("db2.platform") == ZOS
+    timeout = config[DATABASE_QUERY_TIMEOUT_MS]
+    is_zos = config[DB2_PLATFORM] == ZOS
     made = Connection(cli.open_connection(";".join(settings) + ";"), -(-timeout // 1000), is_zos=is_zos)
     page = made.code_page()
     if page != cli.UTF8:

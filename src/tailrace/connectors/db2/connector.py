@@ -11,6 +11,7 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.change_tables.connector import INSTANCES, ChangeTableConnector
 from tailrace.connectors.change_tables.connector import LogEnd as CapturedEnd
 from tailrace.connectors.change_tables.position import Reading
@@ -19,10 +20,10 @@ from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.change_tables.takeover import after
 from tailrace.connectors.db2.catalog import Catalog
 from tailrace.connectors.db2.client import Connection
-from tailrace.connectors.db2.config import ZOS
 from tailrace.connectors.db2.log.end import end_of_span, server_time
 from tailrace.connectors.db2.log.pruning import LONGER, Unit, Witness, is_emptied_behind, newest_unit, pruned
 from tailrace.connectors.db2.log.registrations import Name, Registration, left_out, registrations, resumed, stopped
+from tailrace.connectors.db2.options import DB2_PLATFORM, STREAMING_QUERY_TIMESPAN_SECONDS, ZOS
 from tailrace.connectors.db2.record_format import source_block
 from tailrace.connectors.db2.snapshot import DIALECT
 from tailrace.connectors.db2.structures import structures
@@ -90,15 +91,15 @@ class Db2Connector(ChangeTableConnector):
 
     def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
         """See Connector.structures."""
-        is_zos = config.text("db2.platform") == ZOS
+        is_zos = config[DB2_PLATFORM] == ZOS
         return self._server.ask(lambda connection: structures(connection, Catalog(connection, config), is_zos=is_zos))
 
     def within(self, start: Reading, end: Reading, limit: int) -> Reading:
         """See Connector.within: by the times of commits, if the configuration says so."""
-        seconds = self.config.number("streaming.query.timespan.seconds")
+        seconds = self.config[STREAMING_QUERY_TIMESPAN_SECONDS]
         if not seconds:
             return end
-        database = self.config.text("database.dbname")
+        database = self.config[DATABASE_DBNAME]
         lsn = start.lsn(database)
         last = self._server.ask(lambda connection: end_of_span(connection, self.config, lsn, seconds))
         return end if last is None else min(end, Reading.of({database: last}))
@@ -110,12 +111,12 @@ class Db2Connector(ChangeTableConnector):
 
     def _stopped(self, before: Sequence[list[str]], to: Reading) -> Mapping[str, Any]:
         """The entry STOPPED at a position, empty if all registrations are active."""
-        found = stopped(before, self._states or {}, to.lsn(self.config.text("database.dbname")))
+        found = stopped(before, self._states or {}, to.lsn(self.config[DATABASE_DBNAME]))
         return {STOPPED: found} if found else {}
 
     def _unit(self, log: Mapping[str, Any], to: Reading) -> Mapping[str, Any]:
         """The entry UNIT at a position; the earlier one where no unit of work is left."""
-        lsn = to.lsn(self.config.text("database.dbname"))
+        lsn = to.lsn(self.config[DATABASE_DBNAME])
         found = self._server.ask(lambda connection: newest_unit(connection, self.config, lsn)) if lsn else None
         if found is not None:
             return {UNIT: found.to_json()}
@@ -125,7 +126,7 @@ class Db2Connector(ChangeTableConnector):
         """See Connector.taken_over. Nobody knows when Debezium read the log, so what is pruned is looked at."""
         taken = super().taken_over(end)
         if taken is not None:
-            lsn = after(self.parse(taken[1][BEGINS]).lsn(self.config.text("database.dbname")))
+            lsn = after(self.parse(taken[1][BEGINS]).lsn(self.config[DATABASE_DBNAME]))
             if self._server.ask(lambda connection: is_emptied_behind(connection, self.config, lsn)):
                 raise pruned(lsn).cause
         return taken
@@ -153,7 +154,7 @@ class Db2Connector(ChangeTableConnector):
 
     def _lacking(self, config: Config, start: Reached, begin: Reading, end: Reached) -> Iterator[tuple[TableId, str]]:
         """The tables whose changes were not captured for a while, and why."""
-        database, captures = self.config.text("database.dbname"), TableFilter.from_config(config).captures
+        database, captures = self.config[DATABASE_DBNAME], TableFilter.from_config(config).captures
         lsn = begin.lsn(database)
         again = dict(resumed(start.log.get(STOPPED, ()), end.log.get(STOPPED, ())))
         if self.keeps_tables:
@@ -165,7 +166,7 @@ class Db2Connector(ChangeTableConnector):
 
     def _incomplete(self, here: Reached, lsn: str) -> list[Name]:
         """The tables that were captured before a position, and whose change tables lack changes behind it."""
-        known = here.log.get(INSTANCES, {}).get(self.config.text("database.dbname"), {})
+        known = here.log.get(INSTANCES, {}).get(self.config[DATABASE_DBNAME], {})
         names = [(schema, table) for _, schema, table, *_ in known.values()]
         return [name for name in names if name in (self._states or {}) and (self._states or {})[name].lacks(lsn)]
 
@@ -188,7 +189,7 @@ class Db2Connector(ChangeTableConnector):
         is_idle = is_routine and self._end is not None and self._end.position == at
         if lost is not None or at is None or is_idle:
             return lost
-        lsn = at.lsn(self.config.text("database.dbname"))
+        lsn = at.lsn(self.config[DATABASE_DBNAME])
         if not is_routine or self._states is None:
             self._states = self._server.ask(lambda connection: registrations(connection, self.config))
         incomplete = [] if self.keeps_tables else self._incomplete(here, lsn)

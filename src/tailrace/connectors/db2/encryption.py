@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_HOSTNAME, DATABASE_PORT
 from tailrace.connectors.certificates import Remedies, content, is_encrypting, objection
+from tailrace.connectors.db2.options import DRIVER_SSL_CERT_LOCATION, DRIVER_SSL_CONNECTION
 from tailrace.errors import SourceError
 
 _FILE = "driver.sslCertLocation"
@@ -26,8 +28,8 @@ _NO_LIBRARY, _GSKIT = -10013, "GSKit Error"
 
 def check_files(config: Config) -> None:
     """Raise SourceError for a file of certificates that cannot be read."""
-    path = config.optional(_FILE)
-    if path and config.flag("driver.sslConnection"):
+    path = config[DRIVER_SSL_CERT_LOCATION]
+    if path and config[DRIVER_SSL_CONNECTION]:
         content(path, _FILE, _SET_FILE)
 
 
@@ -37,17 +39,17 @@ def refusal(config: Config, said: str, code: int) -> SourceError | None:
     `code` is the SQLCODE. The driver does not tell why it does not trust a certificate, nor whether a server that ends
     a connection wants TLS: the handshake is done once more for that.
     """
-    host, port = config.text("database.hostname"), config.number("database.port")
+    host, port = config[DATABASE_HOSTNAME], config[DATABASE_PORT]
     where = f"{host}:{port}"
-    if not config.flag("driver.sslConnection"):
+    if not config[DRIVER_SSL_CONNECTION]:
         return REMEDIES.encrypted_only(where) if is_encrypting(host, port, _SECONDS) else None
     if code == _NO_LIBRARY and _GSKIT in said:
-        what = f"{config.optional(_FILE)} has no certificate that can be read"
+        what = f"{config[DRIVER_SSL_CERT_LOCATION]} has no certificate that can be read"
         return SourceError(what, where=_FILE, remedy=_SET_FILE)
     found = _HANDSHAKE.search(said)
     if code != _NO_TLS_CONNECTION and found is None:
         return None
     if found is not None and found[1] != _BAD_CERTIFICATE:
         return REMEDIES.unencrypted(where)
-    reason = objection(host, port, config.optional(_FILE), _SECONDS)
+    reason = objection(host, port, config[DRIVER_SSL_CERT_LOCATION], _SECONDS)
     return REMEDIES.distrusted(reason or "the driver does not say why", where)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailrace.config import Config
-from tailrace.connectors.db2.config import OLD
+from tailrace.config.options.events import PROVIDE_TRANSACTION_METADATA
+from tailrace.connectors.db2.options import COMPAT_VERSION, OLD
 from tailrace.connectors.db2.position import BLOCK
 from tailrace.model.source import SourceBlock
 
 
 def source_block(config: Config) -> SourceBlock:
     """The `source` block and the envelope of a configuration."""
-    if config.text("compat.version") != OLD:
+    if config[COMPAT_VERSION] != OLD:
         return BLOCK
-    old = BLOCK.as_old(BLOCK.fields, has_transaction=config.flag("provide.transaction.metadata"))
+    old = BLOCK.as_old(BLOCK.fields, has_transaction=config[PROVIDE_TRANSACTION_METADATA])
     return replace(old, common=tuple(each for each in old.common if each.name != "sequence"))

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_DBNAME
+from tailrace.connectors.db2.options import CDC_CHANGE_TABLES_SCHEMA, CDC_CONTROL_SCHEMA, DATABASE_USER
 from tailrace.connectors.db2.statements import control_schema, folded, name, qualified, text
 from tailrace.connectors.db2.statements import table as table_name
 from tailrace.connectors.sql_tables.tables import SourceColumn
@@ -29,7 +31,7 @@ INSERT INTO {control}.IBMSNAP_REGISTER (SOURCE_OWNER, SOURCE_TABLE, SOURCE_VIEW_
 
 def control_tables(config: Config) -> list[str]:
     """Commands that create the control tables and start the capture program; the database must log to an archive."""
-    database, schema = config.text("database.dbname"), control_schema(config)
+    database, schema = config[DATABASE_DBNAME], control_schema(config)
     return [
         "asnclp  # then: ASNCLP SESSION SET TO SQL REPLICATION; SET RUN SCRIPT NOW STOP ON SQL ERROR ON;",
         f"#   SET SERVER CAPTURE TO DB {database}; SET CAPTURE SCHEMA SOURCE {schema};",
@@ -44,7 +46,7 @@ def registration(config: Config, table: TableId, columns: Sequence[SourceColumn]
     Of a large object the change table has an indicator that it has changed (IBM, "Large object data types"); it cannot
     have XML. Columns that are IMPLICITLY HIDDEN are captured as well.
     """
-    schema, change_table = folded(config.text("cdc.change.tables.schema")), f"CDC_{table.schema}_{table.table}"
+    schema, change_table = folded(config[CDC_CHANGE_TABLES_SCHEMA]), f"CDC_{table.schema}_{table.table}"
     changes = qualified(schema, change_table)
     order = "IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ"
     listed = [
@@ -69,16 +71,16 @@ def registration(config: Config, table: TableId, columns: Sequence[SourceColumn]
 
 def grants(config: Config, tables: Sequence[str]) -> list[str]:
     """The statements that let the pipeline's user read tables, given as SQL names."""
-    user = name(config.text("database.user").upper())
+    user = name(config.need(DATABASE_USER).upper())
     return [f"GRANT SELECT ON {table} TO USER {user}" for table in tables]
 
 
 def reinit(config: Config) -> str:
     """The command that makes the capture program read its register again."""
-    database, schema = config.text("database.dbname"), control_schema(config)
+    database, schema = config[DATABASE_DBNAME], control_schema(config)
     return f"asnccmd capture_server={database} capture_schema={schema} reinit"
 
 
 def reinit_statement(config: Config) -> str:
     """The same by the function of Debezium's documentation."""
-    return f"VALUES {name(config.text('cdc.control.schema'))}.ASNCDCSERVICES('reinit', 'asncdc')"
+    return f"VALUES {name(config[CDC_CONTROL_SCHEMA])}.ASNCDCSERVICES('reinit', 'asncdc')"

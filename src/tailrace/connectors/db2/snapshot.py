@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.position import Reading, behind
 from tailrace.connectors.change_tables.tables import Instance, LastChange
@@ -20,6 +21,7 @@ from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.log.end import captured_us, intervals, log_end, wait_for_capture
 from tailrace.connectors.db2.log.last import last_change
 from tailrace.connectors.db2.log.reader import RegisteredTable, change_table
+from tailrace.connectors.db2.options import SNAPSHOT_ISOLATION_MODE, SNAPSHOT_LOCK_TIMEOUT_MS, SNAPSHOT_LOCKING_MODE
 from tailrace.connectors.db2.position import SOURCE_TYPE, literal_of
 from tailrace.connectors.db2.types.values import CHARACTERS, Db2Type
 from tailrace.connectors.db2.user_text import GRAMMAR
@@ -136,14 +138,14 @@ class Db2Dialect(Dialect):
     def transaction(self, connection: Any, config: Config) -> Iterator[None]:
         """See Dialect.transaction."""
         with connection.transaction():
-            connection.isolate(_LEVELS[config.text("snapshot.isolation.mode")])
+            connection.isolate(_LEVELS[config[SNAPSHOT_ISOLATION_MODE]])
             yield
 
     def locked(self, connection: Any, config: Config, table: TableId) -> str | None:
         """See Dialect.locked: with the level `exclusive`, until the capture program has come past the lock."""
-        if config.text("snapshot.isolation.mode") != "exclusive" or config.text("snapshot.locking.mode") == "none":
+        if config[SNAPSHOT_ISOLATION_MODE] != "exclusive" or config[SNAPSHOT_LOCKING_MODE] == "none":
             return None
-        limit = config.number("snapshot.lock.timeout.ms")
+        limit = config[SNAPSHOT_LOCK_TIMEOUT_MS]
         # In whole seconds; the register is the connection's, and outlives its transactions.
         connection.run(f"SET CURRENT LOCK TIMEOUT {-1 if limit < 0 else min(-(-limit // 1000), _MOST_SECONDS)}")
         try:
@@ -153,7 +155,7 @@ class Db2Dialect(Dialect):
                 connection.run("SET CURRENT LOCK TIMEOUT NULL")
         if not wait_for_capture(connection, config, 2 * intervals(connection, config)):
             return None
-        return behind(log_end(connection, config).lsn(config.text("database.dbname")))
+        return behind(log_end(connection, config).lsn(config[DATABASE_DBNAME]))
 
     def parse(self, connection: Any, query: str) -> None:
         """See Dialect.parse."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from tailrace.config import Config
+from tailrace.connectors.db2.options import CDC_CONTROL_SCHEMA
 from tailrace.model.table import TableId
 
 # What SQL takes without quotes, and folds to upper case.
@@ -22,7 +23,7 @@ def folded(text: str) -> str:
 
 def control_schema(config: Config) -> str:
     """The schema of the control tables."""
-    return folded(config.text("cdc.control.schema"))
+    return folded(config[CDC_CONTROL_SCHEMA])
 
 
 def name(text: str) -> str:

@@ -10,9 +10,11 @@ from importlib.metadata import version
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.db2.admin import Db2Admin
 from tailrace.connectors.db2.client import connect
 from tailrace.connectors.db2.log.end import control, wait_for_capture
+from tailrace.connectors.db2.options import CDC_CHANGE_TABLES_SCHEMA
 from tailrace.connectors.db2.registering import reinit, reinit_statement
 from tailrace.connectors.db2.snapshot import DIALECT
 from tailrace.connectors.db2.statements import name, qualified, text
@@ -67,7 +69,7 @@ class Db2Bench(SqlBench):
 
     def captured(self, *tables: str) -> None:
         """See SqlBench.captured. A registration that fails must not stop the capture of others: STOP_ON_ERROR is N."""
-        ids = [TableId(self.config.text("database.dbname"), self.schema, table, SCHEMA_TABLE) for table in tables]
+        ids = [TableId(self.config[DATABASE_DBNAME], self.schema, table, SCHEMA_TABLE) for table in tables]
         try:
             Db2Admin(self.config).extend(ids)
         except SourceError as error:
@@ -207,13 +209,13 @@ class Db2Bench(SqlBench):
 
     def changes(self, table: str) -> str:
         """The change table of a table in SQL."""
-        return qualified(self.config.text("cdc.change.tables.schema"), f"CDC_{self.schema}_{table}")
+        return qualified(self.config[CDC_CHANGE_TABLES_SCHEMA], f"CDC_{self.schema}_{table}")
 
     def _dropping(self, table: str) -> str:
         return f"DROP TABLE {self.changes(table)}; DROP TABLE {self.table(table)}"
 
     def _drop(self, table: str) -> None:
-        schema = self.config.text("cdc.change.tables.schema")
+        schema = self.config[CDC_CHANGE_TABLES_SCHEMA]
         for owner, name_ in ((schema, f"CDC_{self.schema}_{table}"), (self.schema, table)):
             listed = f"SELECT 1 FROM SYSCAT.TABLES WHERE TABSCHEMA = {text(owner)} AND TABNAME = {text(name_)}"
             if self.main.rows(listed):

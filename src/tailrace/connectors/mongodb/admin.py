@@ -15,11 +15,12 @@ from tailrace.connectors.finding import Finding
 from tailrace.connectors.mongodb import takeover
 from tailrace.connectors.mongodb.catalog import Collections
 from tailrace.connectors.mongodb.client import FAILURES, RAW, UNAUTHORIZED, Client, Server, addresses
-from tailrace.connectors.mongodb.config import OPLOG, is_for_replica
+from tailrace.connectors.mongodb.config import is_for_replica
 from tailrace.connectors.mongodb.connector import MongoConnector
 from tailrace.connectors.mongodb.log.oplog import gap_of_oplog
 from tailrace.connectors.mongodb.log.pipeline import stages
 from tailrace.connectors.mongodb.log.stream import opening_of, target
+from tailrace.connectors.mongodb.options import CAPTURE_MODE, CAPTURE_SCOPE, OPLOG
 from tailrace.connectors.mongodb.position import end_of, start_options
 from tailrace.connectors.mongodb.replica_checks import keeping_images, keeps_images, replica_findings
 from tailrace.connectors.mongodb.snapshot.reads import cluster_time, oldest_time
@@ -70,7 +71,7 @@ class MongoAdmin(SharedLogAdmin):
         else:
             remedy = "change collection.include.list and database.include.list, unless the collections come later"
             findings.append(Finding("collections", None, "no collection is captured", remedy))
-        if "pre_image" in self.config.text("capture.mode"):
+        if "pre_image" in self.config[CAPTURE_MODE]:
             findings += [each for table in tables if (each := _pre_images(client, table)) is not None]
         if is_for_replica(self.config):
             findings += replica_findings(client, self.config, tables)
@@ -79,7 +80,7 @@ class MongoAdmin(SharedLogAdmin):
 
     def _stream(self, client: Client) -> Finding:
         """Whether the log can be read: the oplog, or a change stream with the pipeline's stages."""
-        if self.config.text("capture.mode") == OPLOG:
+        if self.config[CAPTURE_MODE] == OPLOG:
             return _oplog(client, self.config)
         database, collection = target(self.config)
         start = start_options(end_of(cluster_time(client)))
@@ -100,7 +101,7 @@ class MongoAdmin(SharedLogAdmin):
             return Finding(
                 "change stream", False, f"the change stream cannot be opened: {FAILURES.line(error)}", remedy
             )
-        return Finding("change stream", True, f"the change stream of the {self.config.text('capture.scope')} opens")
+        return Finding("change stream", True, f"the change stream of the {self.config[CAPTURE_SCOPE]} opens")
 
     def overview(self) -> list[TableOverview]:
         """See Admin.overview."""

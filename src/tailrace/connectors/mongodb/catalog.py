@@ -10,7 +10,8 @@ from typing import Any
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.mongodb.client import Client
-from tailrace.connectors.mongodb.config import SYSTEM_DATABASES, is_for_replica
+from tailrace.connectors.mongodb.config import is_for_replica
+from tailrace.connectors.mongodb.options import CAPTURE_SCOPE, CAPTURE_TARGET, SYSTEM_DATABASES
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_TABLE
 
@@ -70,7 +71,7 @@ class Collections:
         return [table for table in tables if table in there]
 
     def _databases(self) -> Iterable[str]:
-        target, scope = self._config.optional("capture.target") or "", self._config.text("capture.scope")
+        target, scope = self._config[CAPTURE_TARGET] or "", self._config[CAPTURE_SCOPE]
         if scope != "deployment":
             return [target.partition(".")[0]]
         return [name for name in sorted(self._client.list_database_names()) if name not in SYSTEM_DATABASES]
@@ -80,8 +81,8 @@ class Collections:
 
     def _wanted(self) -> dict[str, Any]:
         wanted: dict[str, Any] = {"type": "collection"}
-        if self._config.text("capture.scope") == "collection":
-            wanted["name"] = (self._config.optional("capture.target") or "").partition(".")[2]
+        if self._config[CAPTURE_SCOPE] == "collection":
+            wanted["name"] = (self._config[CAPTURE_TARGET] or "").partition(".")[2]
         return wanted
 
 

@@ -23,6 +23,21 @@ from pymongo.uri_parser import parse_uri
 
 from tailrace.config import Config
 from tailrace.connectors.mongodb import encryption
+from tailrace.connectors.mongodb.options import (
+    MONGODB_AUTHSOURCE,
+    MONGODB_CONNECT_TIMEOUT_MS,
+    MONGODB_CONNECTION_STRING,
+    MONGODB_HEARTBEAT_FREQUENCY_MS,
+    MONGODB_PASSWORD,
+    MONGODB_SERVER_SELECTION_TIMEOUT_MS,
+    MONGODB_SOCKET_TIMEOUT_MS,
+    MONGODB_SSL_ENABLED,
+    MONGODB_SSL_INVALID_HOSTNAME_ALLOWED,
+    MONGODB_SSL_KEYSTORE,
+    MONGODB_SSL_KEYSTORE_PASSWORD,
+    MONGODB_SSL_TRUSTSTORE,
+    MONGODB_USER,
+)
 from tailrace.connectors.retry import driver_error_of, retrying
 from tailrace.connectors.snapshot_ports import Failures
 from tailrace.errors import SourceError
@@ -119,7 +134,7 @@ def connect(config: Config, application: str = "tailrace") -> Client:
 
     Raises SourceError for a connection string that is none, and for files of certificates that cannot be used.
     """
-    text = config.text("mongodb.connection.string")
+    text = config[MONGODB_CONNECTION_STRING]
     make_room_for(DEEPEST)
     with FAILURES.translated("the connection string cannot be used"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of options that the driver does not know
@@ -135,21 +150,23 @@ def _options(config: Config, given: Mapping[str, Any]) -> dict[str, Any]:
     """What the properties add to `given`, the options of the connection string, which go before them."""
     found: dict[str, Any] = {
         "datetime_conversion": DatetimeConversion.DATETIME_AUTO.name,
-        "connectTimeoutMS": config.number("mongodb.connect.timeout.ms"),
-        "serverSelectionTimeoutMS": config.number("mongodb.server.selection.timeout.ms"),
-        "heartbeatFrequencyMS": config.number("mongodb.heartbeat.frequency.ms"),
-        "socketTimeoutMS": config.number("mongodb.socket.timeout.ms") or None,
+        "connectTimeoutMS": config[MONGODB_CONNECT_TIMEOUT_MS],
+        "serverSelectionTimeoutMS": config[MONGODB_SERVER_SELECTION_TIMEOUT_MS],
+        "heartbeatFrequencyMS": config[MONGODB_HEARTBEAT_FREQUENCY_MS],
+        "socketTimeoutMS": config[MONGODB_SOCKET_TIMEOUT_MS] or None,
     }
-    user = config.optional("mongodb.user")
+    user = config[MONGODB_USER]
     if user:
-        found |= {"username": user, "password": config.optional("mongodb.password")}
-        found |= {"authSource": config.text("mongodb.authsource")}
-    if config.flag("mongodb.ssl.enabled"):
-        names = {"mongodb.ssl.truststore": "tlsCAFile", "mongodb.ssl.keystore": "tlsCertificateKeyFile"}
-        files = {option: config.optional(name) for name, option in names.items()}
+        found |= {"username": user, "password": config[MONGODB_PASSWORD]}
+        found |= {"authSource": config[MONGODB_AUTHSOURCE]}
+    if config[MONGODB_SSL_ENABLED]:
+        files = {
+            "tlsCAFile": config[MONGODB_SSL_TRUSTSTORE],
+            "tlsCertificateKeyFile": config[MONGODB_SSL_KEYSTORE],
+        }
         found |= {"tls": True, **{option: file for option, file in files.items() if file}}
-        found["tlsAllowInvalidHostnames"] = config.flag("mongodb.ssl.invalid.hostname.allowed")
-        password = config.optional("mongodb.ssl.keystore.password")
+        found["tlsAllowInvalidHostnames"] = config[MONGODB_SSL_INVALID_HOSTNAME_ALLOWED]
+        password = config[MONGODB_SSL_KEYSTORE_PASSWORD]
         found |= {"tlsCertificateKeyFilePassword": password} if password else {}
     return {name: value for name, value in found.items() if name.lower() not in given and value is not None}
 
@@ -192,7 +209,7 @@ def set_name(client: Client) -> str:
 def addresses(config: Config) -> str:
     """Where the connection string points, without user and password."""
     try:
-        return hosts_of(config.text("mongodb.connection.string"))
+        return hosts_of(config[MONGODB_CONNECTION_STRING])
     except PyMongoError:
         return "mongodb.connection.string"
 

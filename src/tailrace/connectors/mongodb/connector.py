@@ -10,17 +10,26 @@ from typing import Any
 from pymongo.errors import OperationFailure
 
 from tailrace.config import Config
+from tailrace.config.options.spark import SHAPE
 from tailrace.connectors.log_ports import Committed
 from tailrace.connectors.mongodb import takeover
 from tailrace.connectors.mongodb.catalog import Collections
 from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, RAW, TOO_LARGE, Client, Server
-from tailrace.connectors.mongodb.config import OPLOG
 from tailrace.connectors.mongodb.documents import KEY, Documents, sampled
 from tailrace.connectors.mongodb.log.batch import read_batch
 from tailrace.connectors.mongodb.log.changes import LogRange, changes
 from tailrace.connectors.mongodb.log.oplog import gap_of_oplog
 from tailrace.connectors.mongodb.log.pipeline import stages
 from tailrace.connectors.mongodb.log.stream import lost, opening_of, target, too_large
+from tailrace.connectors.mongodb.options import (
+    CAPTURE_MODE,
+    CAPTURE_SCOPE,
+    CAPTURE_START_OP_TIME,
+    CAPTURE_TARGET,
+    CURSOR_PIPELINE,
+    DOCUMENT_SAMPLE_SIZE,
+    OPLOG,
+)
 from tailrace.connectors.mongodb.position import (
     SOURCE_TYPE,
     beginning_of,
@@ -75,8 +84,8 @@ class MongoConnector(SharedLogConnector):
         """See Connector.identity: the replica set, or that it is a sharded cluster, and what of it is watched."""
         answer = self._server.ask(lambda client: client.admin.command("hello"))
         name = str(answer.get("setName", "sharded"))
-        is_whole = self.config.text("capture.scope") == "deployment"
-        return name if is_whole else f"{name}/{self.config.optional('capture.target')}"
+        is_whole = self.config[CAPTURE_SCOPE] == "deployment"
+        return name if is_whole else f"{name}/{self.config[CAPTURE_TARGET]}"
 
     def text(self, position: str) -> str:
         """See Connector.text."""
@@ -86,7 +95,7 @@ class MongoConnector(SharedLogConnector):
         """See Connector.tables."""
         rows, tables = Documents(config), self.snapshots.tables(config)
         found = [rows.schema(table) for table in tables]
-        if config.text("shape") == "table" and len(tables) == 1 and found[0].key == (KEY,):
+        if config[SHAPE] == "table" and len(tables) == 1 and found[0].key == (KEY,):
             return [sampled(config, tables[0], self._server.ask(lambda client: self._sample(client, tables[0])))]
         return found
 
@@ -95,7 +104,7 @@ class MongoConnector(SharedLogConnector):
 
         Stages of the user may leave these out, so that the UUID alone tells of them.
         """
-        rows, is_reported = Documents(config), config.optional("cursor.pipeline") is None
+        rows, is_reported = Documents(config), config[CURSOR_PIPELINE] is None
         found = self._server.ask(lambda client: Collections(client, config).identities())
         return {
             table: Structure(
@@ -112,8 +121,8 @@ class MongoConnector(SharedLogConnector):
 
     def _sample(self, client: Client, table: TableId) -> Values:
         """Some documents of a collection, chosen by the server."""
-        stage = {"$sample": {"size": self.config.number("document.sample.size")}}
-        options = {"pipeline": [stage], "cursor": {"batchSize": self.config.number("document.sample.size")}}
+        stage = {"$sample": {"size": self.config[DOCUMENT_SAMPLE_SIZE]}}
+        options = {"pipeline": [stage], "cursor": {"batchSize": self.config[DOCUMENT_SAMPLE_SIZE]}}
         answer = client[table.database].command({"aggregate": table.table, **options}, codec_options=RAW)
         return read_batch(bytes(answer.raw)).documents
 
@@ -134,7 +143,7 @@ class MongoConnector(SharedLogConnector):
 
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[str | None, Mapping[str, Any]]:
         """See Connector.first: the time at which the tables are read is chosen here."""
-        given = self.config.number("capture.start.op.time")
+        given = self.config[CAPTURE_START_OP_TIME]
         if given >= 0 and not reads_tables:
             return beginning_of(given), {BEGINS: beginning_of(given)}
         return super().first(end, reads_tables=reads_tables)
@@ -152,7 +161,7 @@ class MongoConnector(SharedLogConnector):
         return found
 
     def _gap(self, client: Client, at: str) -> Gap | None:
-        if self.config.text("capture.mode") == OPLOG:
+        if self.config[CAPTURE_MODE] == OPLOG:
             error = gap_of_oplog(client, self.config, at)
             return None if error is None else Gap(error)
         oldest = oldest_time(client)

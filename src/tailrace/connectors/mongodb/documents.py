@@ -11,8 +11,16 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.config.masks import OutOfRange
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.mongodb.declared import OPTION, declaration, declared_fields, parse_declarations
 from tailrace.connectors.mongodb.fields import CollectionFields, parse_rules, rules_for
+from tailrace.connectors.mongodb.options import (
+    DOCUMENT_COLUMNS,
+    FIELD_EXCLUDE_LIST,
+    FIELD_RENAMES,
+    JSON_SERIALIZATION_MODE,
+    KEY_JSON_MODE,
+)
 from tailrace.connectors.mongodb.position import JSON
 from tailrace.connectors.mongodb.types.columns import takes_text
 from tailrace.connectors.mongodb.types.json import EXTENDED, RELAXED, SPACED, STRICT, json_text
@@ -39,12 +47,12 @@ class Documents:
     """Documents and keys of any collection as rows, by the configuration."""
 
     def __init__(self, config: Config) -> None:
-        mode = config.text("json.serialization.mode")
+        mode = config[JSON_SERIALIZATION_MODE]
         self._texts, self._changed = _TEXTS[mode], _CHANGED[mode]
-        self.key = STRICT if config.text("key.json.mode") == "strict" else RELAXED
-        self._faults = config.flag("compat.faults")
-        self._rules = parse_rules(config.optional("field.exclude.list"), config.optional("field.renames"))
-        self._declared = parse_declarations(config.optional(OPTION))
+        self.key = STRICT if config[KEY_JSON_MODE] == "strict" else RELAXED
+        self._faults = config[COMPAT_FAULTS]
+        self._rules = parse_rules(config[FIELD_EXCLUDE_LIST], config[FIELD_RENAMES])
+        self._declared = parse_declarations(config[DOCUMENT_COLUMNS])
         self._out_of_range = OutOfRange.from_config(config)
         self._of: dict[TableId, _Rules] = {}
 

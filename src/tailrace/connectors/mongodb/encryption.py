@@ -8,19 +8,24 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.connectors.certificates import Remedies, is_encrypting, pem
+from tailrace.connectors.mongodb.options import MONGODB_SSL_ENABLED, MONGODB_SSL_KEYSTORE, MONGODB_SSL_TRUSTSTORE
 from tailrace.errors import SourceError
 
 _STRING = "mongodb.connection.string"
-_TRUSTED, _CLIENT = "mongodb.ssl.truststore", "mongodb.ssl.keystore"
+_TRUSTED, _CLIENT = MONGODB_SSL_TRUSTSTORE.name, MONGODB_SSL_KEYSTORE.name
 _SET_TRUSTED = f"set {_TRUSTED} to the PEM file of the authority that signed the server's certificate"
 _SET_CLIENT = (
     f"set {_CLIENT} to a PEM file with the client's certificate and its key, "
     f"and {_CLIENT}.password to the key's password"
 )
-# By property: the option of the connection string that is the same, in lower case; remedies for another format.
+# The option of the connection string that is the same, in lower case, and remedies for another format.
 _FILES = {
-    _TRUSTED: ("tlscafile", _SET_TRUSTED, "keytool -list -rfc -keystore {path} > trusted.pem, and set {where} to that"),
-    _CLIENT: (
+    MONGODB_SSL_TRUSTSTORE: (
+        "tlscafile",
+        _SET_TRUSTED,
+        "keytool -list -rfc -keystore {path} > trusted.pem, and set {where} to that",
+    ),
+    MONGODB_SSL_KEYSTORE: (
         "tlscertificatekeyfile",
         _SET_CLIENT,
         "openssl pkcs12 -in {path} -out client.pem, and set {where} to that",
@@ -45,12 +50,12 @@ def check_files(config: Config, options: Mapping[str, Any]) -> None:
 
     `options` are those of the connection string, by names in lower case.
     """
-    for name, (option, remedy, convert) in _FILES.items():
+    for file, (option, remedy, convert) in _FILES.items():
         given = options.get(option)
-        path = given or (config.optional(name) if config.flag("mongodb.ssl.enabled") else None)
+        path = given or (config[file] if config[MONGODB_SSL_ENABLED] else None)
         if path:
-            where = _STRING if given else name
-            pem(path, where, remedy, convert.format(path=path, where=name))
+            where = _STRING if given else file.name
+            pem(path, where, remedy, convert.format(path=path, where=file.name))
 
 
 def keyless() -> SourceError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tailrace.config import Config
 from tailrace.config.resolve import Check
 from tailrace.connectors.mongodb import config as properties_of_connector
+from tailrace.connectors.mongodb.options import CAPTURE_FOR_REPLICA, MONGODB_CONNECTION_STRING
 from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class MongoPackage(ConnectorPackage):
     include_list = "collection.include.list"
     exclude_list = "collection.exclude.list"
     stop_property = None
-    replica_properties: Mapping[str, str] = {properties_of_connector.FOR_REPLICA: "true"}
+    replica_properties: Mapping[str, str] = {CAPTURE_FOR_REPLICA.name: "true"}
 
     def resolve(self, properties: Mapping[str, object], checks: Sequence[Check] = ()) -> Config:
         """See ConnectorPackage.resolve."""
@@ -44,7 +45,7 @@ class MongoPackage(ConnectorPackage):
         """See ConnectorPackage.address: the first host of several."""
         from tailrace.connectors.mongodb.client import hosts_of
 
-        return hosts_of(config.text("mongodb.connection.string")).partition(",")[0]
+        return hosts_of(config[MONGODB_CONNECTION_STRING]).partition(",")[0]
 
     def source_block(self, config: Config) -> SourceBlock:
         """See ConnectorPackage.source_block."""

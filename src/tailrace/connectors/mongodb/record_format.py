@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.connectors.mongodb.log.events import ChangeEvents
+from tailrace.connectors.mongodb.options import COMPAT_VERSION
 from tailrace.connectors.mongodb.position import BLOCK, INT32, JSON
 from tailrace.connectors.mongodb.types.json import STRICT, json_text
 from tailrace.connectors.mongodb.types.layout import Buffer, Values
@@ -61,17 +62,17 @@ _BLOCKS = {
 
 def source_block(config: Config) -> SourceBlock:
     """The `source` block and the envelope of a configuration."""
-    return _BLOCKS[config.text("compat.version")]
+    return _BLOCKS[config[COMPAT_VERSION]]
 
 
 def is_current(config: Config) -> bool:
     """Whether records have today's shape."""
-    return config.text("compat.version") == CURRENT
+    return config[COMPAT_VERSION] == CURRENT
 
 
 def is_debezium_1(config: Config) -> bool:
     """Whether updates are patches."""
-    return config.text("compat.version") == OPLOG
+    return config[COMPAT_VERSION] == OPLOG
 
 
 def filters(events: ChangeEvents) -> pa.Array:

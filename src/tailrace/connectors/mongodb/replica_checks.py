@@ -8,6 +8,13 @@ from typing import Any
 from tailrace.config import Config
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.mongodb.client import Client
+from tailrace.connectors.mongodb.options import (
+    CAPTURE_MODE,
+    CAPTURE_MODE_FULL_UPDATE_TYPE,
+    CURSOR_OVERSIZE_HANDLING_MODE,
+    CURSOR_OVERSIZE_SKIP_THRESHOLD,
+    CURSOR_PIPELINE,
+)
 from tailrace.model.table import TableId
 
 _SHOWN = 5
@@ -15,13 +22,13 @@ _SHOWN = 5
 
 def replica_findings(client: Client, config: Config, tables: Sequence[TableId]) -> Iterator[Finding]:
     """What a replica of these collections is to be told, by the configuration and by the collections' options."""
-    mode = config.text("capture.mode")
+    mode = config[CAPTURE_MODE]
     if "update_full" not in mode:
         what = f"with capture.mode={mode} updates have no document, so that each one is looked up when the log is read"
         yield Finding("updates", True, what)
-    elif config.text("capture.mode.full.update.type") == "post_image":
+    elif config[CAPTURE_MODE_FULL_UPDATE_TYPE] == "post_image":
         yield from _without_images(client, tables)
-    if config.optional("cursor.pipeline") is not None:
+    if config[CURSOR_PIPELINE] is not None:
         yield Finding(
             "cursor.pipeline",
             None,
@@ -29,8 +36,8 @@ def replica_findings(client: Client, config: Config, tables: Sequence[TableId]) 
             "replaced may be noticed by the catalogue alone, and are then read again",
             "leave it out; collection.include.list and field.exclude.list choose what a replica has",
         )
-    if config.text("cursor.oversize.handling.mode") == "skip":
-        size = config.number("cursor.oversize.skip.threshold")
+    if config[CURSOR_OVERSIZE_HANDLING_MODE] == "skip":
+        size = config[CURSOR_OVERSIZE_SKIP_THRESHOLD]
         yield Finding(
             "cursor.oversize.handling.mode",
             None,

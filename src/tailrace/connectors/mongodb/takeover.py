@@ -13,6 +13,7 @@ from typing import Any
 import bson
 
 from tailrace.config import Config
+from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.connectors.debezium_offset import PROPERTY, Entry, lacking, number, taken_over
 from tailrace.connectors.mongodb.client import Client
 from tailrace.connectors.mongodb.log.pipeline import stages
@@ -53,7 +54,7 @@ def entries_of(client: Client, config: Config, position: str) -> list[Entry]:
     """The position as Debezium's offset, which has a resume token: a time alone it takes for one that is lost."""
     time, token = time_of(position), start_options(position).get("resumeAfter") or _token_at(client, config, position)
     offset = {_SECONDS: time >> 32, _ORDER: time & 0xFFFFFFFF, _TOKEN: base64.b64encode(bson.encode(token)).decode()}
-    return [Entry({"server_id": config.text("topic.prefix")}, offset)]
+    return [Entry({"server_id": config[TOPIC_PREFIX]}, offset)]
 
 
 def _token_at(client: Client, config: Config, position: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from pymongo.errors import OperationFailure, PyMongoError
 from tailrace.config import Config
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.mongodb.client import FAILURES, Client, connect, parts_of
+from tailrace.connectors.mongodb.options import MONGODB_CONNECTION_STRING, MONGODB_PASSWORD, MONGODB_USER
 from tailrace.connectors.mongodb.snapshot.reads import cluster_time, oldest_time
 from tailrace.connectors.mongodb.verify_types import KEYS, TYPES
 from tailrace.connectors.probe import (
@@ -75,10 +76,10 @@ class MongoBench(Bench):
 
     def private(self) -> Iterable[str]:
         """See Bench.private."""
-        text = self.config.text("mongodb.connection.string")
+        text = self.config[MONGODB_CONNECTION_STRING]
         parts = parts_of(text)
         hosts = [each for host, port in parts["nodelist"] for each in (host, f"{host}:{port}")]
-        given = [self.config.optional(name) or "" for name in ("mongodb.user", "mongodb.password")]
+        given = [self.config[option] or "" for option in (MONGODB_USER, MONGODB_PASSWORD)]
         words = [text, *hosts, *given, parts["username"], parts["password"], parts["options"].get("replicaset")]
         own = [self.schema] if self.schema != "tailrace_verify" else []
         return {str(each) for each in (*words, *own) if each}
@@ -104,7 +105,7 @@ class MongoBench(Bench):
 
     def wrong(self) -> Sequence[Wrong]:
         """See Bench.wrong."""
-        options = self.config.text("mongodb.connection.string").partition("?")[2]
+        options = self.config[MONGODB_CONNECTION_STRING].partition("?")[2]
         closed = {
             "mongodb.connection.string": f"mongodb://127.0.0.1:1/?{options}",
             "mongodb.server.selection.timeout.ms": "500",

@@ -12,6 +12,8 @@ import psycopg
 
 from tailrace.config import Config
 from tailrace.config.filters import guard
+from tailrace.config.options.databases import DATABASE_DBNAME
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.log_ports import Committed, Watched
 from tailrace.connectors.notifications import INITIAL, SKIPPED, Notice
 from tailrace.connectors.offset import Reached
@@ -22,6 +24,7 @@ from tailrace.connectors.postgres.catalog.enum_labels import EnumLabels
 from tailrace.connectors.postgres.catalog.structures import Structures
 from tailrace.connectors.postgres.catalog.tables import Catalog, system_identifier
 from tailrace.connectors.postgres.log.reader import LogRange, changes
+from tailrace.connectors.postgres.options import LSN_FLUSH_MODE, ROWS_FOR_REPLICA, SLOT_NAME, XMIN_FETCH_INTERVAL_MS
 from tailrace.connectors.postgres.position import (
     SOURCE_TYPE,
     Claim,
@@ -67,7 +70,7 @@ class PostgresConnector:
     def __init__(self, config: Config) -> None:
         self.config = config
         self.source = source_block(config)
-        self._slot = config.text("slot.name")
+        self._slot = config[SLOT_NAME]
         self._control = Control(config)
         self._ask = self._control.ask
         self.snapshots = PostgresSnapshots(config, self._ask)
@@ -78,7 +81,7 @@ class PostgresConnector:
     @cached_property
     def identity(self) -> str:
         """See Connector.identity: system identifier, database and slot."""
-        return f"{self._ask(system_identifier)}/{self.config.text('database.dbname')}/{self._slot}"
+        return f"{self._ask(system_identifier)}/{self.config[DATABASE_DBNAME]}/{self._slot}"
 
     def within(self, start: int, end: int, limit: int) -> int:
         """See Connector.within."""
@@ -93,7 +96,7 @@ class PostgresConnector:
         self._ask(lambda connection: guard(config, Catalog(connection, config).tables()))
         self._ask(lambda connection: warn_of_triggers(connection, config))
         self._ask(lambda connection: tell_left_out(connection, config))
-        if config.flag("compat.faults"):
+        if config[COMPAT_FAULTS]:
             self._ask(self._labels.keep)
 
     def watch(self, config: Config) -> Watched:
@@ -201,7 +204,7 @@ class PostgresConnector:
 
     def _capturing(self, log: Mapping[str, Any]) -> Capturing | None:
         """What the next offset remembers of the captured tables, for sinks that keep these."""
-        if not self.config.flag("rows.for.replica"):
+        if not self.config[ROWS_FOR_REPLICA]:
             return None
         return Capturing.at(self.config, log, self._ask(next_transaction))
 
@@ -215,7 +218,7 @@ class PostgresConnector:
         if end is None:
             return remembered(last, timeline=before.timeline, seen=before.seen, labels=labels, capturing=capturing)
         # A batch without log moves no slot. Nobody moves it for us with lsn.flush.mode=manual.
-        has_seen = to > start and self.config.text("lsn.flush.mode") != "manual"
+        has_seen = to > start and self.config[LSN_FLUSH_MODE] != "manual"
         seen = end.seen if has_seen else before.seen
         return remembered(last, timeline=end.timeline, seen=seen, labels=labels, capturing=capturing)
 
@@ -248,7 +251,7 @@ class PostgresConnector:
     def ranges(self, config: Config, start: Reached, begin: int, end: Reached, *, is_whole: bool) -> Sequence[LogRange]:
         """See Connector.ranges: a slot has one reader."""
         xmin = None
-        if self.config.number("xmin.fetch.interval.ms") > 0:
+        if self.config[XMIN_FETCH_INTERVAL_MS] > 0:
             xmin = self._ask(lambda connection: slot.xmin(connection, self.config))
         wanted = LogRange(
             start.application,

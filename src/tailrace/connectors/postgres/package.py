@@ -10,6 +10,7 @@ from tailrace.config.kinds import expression
 from tailrace.config.resolve import Check
 from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
 from tailrace.connectors.postgres import config as properties_of_connector
+from tailrace.connectors.postgres.options import SLOT_DROP_ON_STOP
 from tailrace.connectors.postgres.position import source_block
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class PostgresPackage(ConnectorPackage):
 
     include_list = "table.include.list"
     exclude_list = "table.exclude.list"
-    stop_property = "slot.drop.on.stop"
+    stop_property = SLOT_DROP_ON_STOP
     replica_properties: Mapping[str, str] = {
         "include.unknown.datatypes": "true",
         "rows.for.replica": "true",

@@ -9,9 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.options.events import PROVIDE_TRANSACTION_METADATA
 from tailrace.connectors.offset import SNAPSHOT, Reached, readable
 from tailrace.connectors.postgres.catalog.capturing import ENTRY, Capturing
 from tailrace.connectors.postgres.catalog.enum_labels import Labels
+from tailrace.connectors.postgres.options import COMPATIBILITY
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.source import OffsetEntries, SourceBlock
 
@@ -43,10 +45,10 @@ SOURCE = SourceBlock(
 
 def source_block(config: Config) -> SourceBlock:
     """The block as `compat.version` wants it."""
-    if config.text("compat.version") == "current":
+    if config[COMPATIBILITY] == "current":
         return SOURCE
     fields = tuple(field for field in SOURCE.fields if not field.name.startswith("origin"))
-    return SOURCE.as_old(fields, has_transaction=config.flag("provide.transaction.metadata"))
+    return SOURCE.as_old(fields, has_transaction=config[PROVIDE_TRANSACTION_METADATA])
 
 
 # The `source` column of PostgreSQL's change batches.

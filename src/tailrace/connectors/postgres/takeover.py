@@ -7,7 +7,9 @@ all whose commit lies before that change: there the log continues, with the whol
 from __future__ import annotations
 
 from tailrace.config import Config
+from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.connectors.debezium_offset import PROPERTY, Entry, lacking, number, taken_over
+from tailrace.connectors.postgres.options import SLOT_TAKEOVER
 from tailrace.connectors.postgres.position import format_lsn
 from tailrace.errors import ConfigError, OffsetError
 
@@ -20,7 +22,7 @@ def last_sent(config: Config) -> int | None:
     entries = taken_over(config)
     if not entries:
         return None
-    if not config.flag("slot.takeover"):
+    if not config[SLOT_TAKEOVER]:
         remedy = "set slot.takeover=true: the slot that Debezium created is to be this pipeline's"
         raise ConfigError("the log continues from Debezium's slot", where=PROPERTY, remedy=remedy)
     found = number(entries[0], *_LSNS)
@@ -53,4 +55,4 @@ def without_slot(slot: str) -> OffsetError:
 
 def entries_of(config: Config, lsn: int) -> list[Entry]:
     """The position as Debezium's offset: without the field of a change, nothing is skipped from there on."""
-    return [Entry({"server": config.text("topic.prefix")}, {"lsn": lsn})]
+    return [Entry({"server": config[TOPIC_PREFIX]}, {"lsn": lsn})]

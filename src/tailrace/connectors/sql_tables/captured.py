@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from tailrace.config import Config
+from tailrace.config.options.databases import STORE_ONLY_CAPTURED_DATABASES_DDL, STORE_ONLY_CAPTURED_TABLES_DDL
+from tailrace.config.options.spark import COMPAT_FAULTS
+from tailrace.config.options.topics import INCLUDE_SCHEMA_CHANGES
 from tailrace.connectors.split_sizes import order_by_rows
 from tailrace.connectors.sql_tables.databases import by_database, in_order
 from tailrace.connectors.sql_tables.dialect import SqlDialect
@@ -58,7 +61,7 @@ class CapturedTables:
 
     def structures(self, wanted: Collection[str] | None = None) -> tuple[Described, ...]:
         """The structures of the tables that the reference engine keeps, or of those `wanted`."""
-        if not self.config.flag("include.schema.changes"):
+        if not self.config[INCLUDE_SCHEMA_CHANGES]:
             return ()
         if wanted is not None:
             tables = self.in_order([table for table in self.tables() if str(table) in wanted])
@@ -73,11 +76,11 @@ class CapturedTables:
         That is what RelationalTableFilters.eligibleForSchemaDataCollectionFilter lets in.
         """
         lists = self.catalog.filter
-        if self.dialect.sends_captured_only and self.config.flag("compat.faults"):
+        if self.dialect.sends_captured_only and self.config[COMPAT_FAULTS]:
             return lists.lists(table)
-        if self.dialect.sends_captured_only or self.config.flag(f"{_STORE_ONLY}.tables.ddl"):
+        if self.dialect.sends_captured_only or self.config[STORE_ONLY_CAPTURED_TABLES_DDL]:
             return lists.captures(table)
-        return not self.config.flag(f"{_STORE_ONLY}.databases.ddl") or lists.is_in_place(table)
+        return not self.config[STORE_ONLY_CAPTURED_DATABASES_DDL] or lists.is_in_place(table)
 
     def described(self, table: TableId) -> Described:
         """A table with the columns that snapshots read."""

@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.options.databases import SNAPSHOT_FETCH_SIZE
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.notifications import notify
@@ -148,7 +150,7 @@ class _Rows:
 
     def _batches(self, connection: Connection) -> Iterator[ChangeBatch]:
         order = 0
-        for block in connection.blocks(self._statement(), self.config.number("snapshot.fetch.size") or _FETCHED):
+        for block in connection.blocks(self._statement(), self.config[SNAPSHOT_FETCH_SIZE] or _FETCHED):
             rows = len(block[0])
             yield self._batch(images(self.captured, block, rows), order)
             order += self.dialect.order_step * rows
@@ -167,7 +169,7 @@ class _Rows:
 
     def _batch(self, found: pa.StructArray, order: int) -> ChangeBatch:
         schema, moment, table = self.captured.schema, self.split.moment, self.split.table
-        if self.config.flag("compat.faults"):
+        if self.config[COMPAT_FAULTS]:
             found = _without_hidden_keys(schema, found)
         size = len(found)
         columns = {

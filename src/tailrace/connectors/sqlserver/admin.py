@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tailrace.config.options.databases import DATABASE_HOSTNAME, DATABASE_NAMES
+from tailrace.config.options.snapshot import READ_ONLY, SIGNAL_DATA_COLLECTION
 from tailrace.connectors.change_tables.admin import ChangeTableAdmin
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.finding import Finding
@@ -11,11 +13,15 @@ from tailrace.connectors.ports import Detail, SourceState, TableOverview
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.checks import TableChecks, not_captured, of_jobs
 from tailrace.connectors.sqlserver.client import Connection
-from tailrace.connectors.sqlserver.config import AGENT_QUERY
 from tailrace.connectors.sqlserver.connector import SqlServerConnector
 from tailrace.connectors.sqlserver.failures import FAILURES, is_forbidden
 from tailrace.connectors.sqlserver.log.end import is_agent_running, log_end
 from tailrace.connectors.sqlserver.narrower import REMEDY, narrower
+from tailrace.connectors.sqlserver.options import (
+    AGENT_QUERY,
+    DATABASE_SQLSERVER_AGENT_STATUS_QUERY,
+    SNAPSHOT_ISOLATION_MODE,
+)
 from tailrace.connectors.sqlserver.platform import Kind, Platform, enabling_table, platform
 from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.connectors.sqlserver.statements import name, text
@@ -40,15 +46,15 @@ class SqlServerAdmin(ChangeTableAdmin):
 
     def databases(self) -> tuple[str, ...]:
         """See ChangeTableAdmin.databases."""
-        return tuple(self.config.names("database.names"))
+        return tuple(self.config[DATABASE_NAMES])
 
     def findings(self, connection: Connection) -> Iterator[Finding]:
         """See ChangeTableAdmin.findings."""
         place = platform(connection)
-        where = f"{place.title} at {self.config.text('database.hostname')}"
+        where = f"{place.title} at {self.config[DATABASE_HOSTNAME]}"
         kind = place.kind.value if place.kind is not Kind.SERVER else "on Linux" if place.is_linux else None
         yield Finding("server", True, where if kind is None else f"{where} ({kind})")
-        names = self.config.names("database.names")
+        names = self.config[DATABASE_NAMES]
         if place.kind is Kind.AZURE_DATABASE and len(names) > 1:
             what = f"{place.kind.value} reads one database over a connection, and database.names has {len(names)}"
             yield Finding("databases", False, what, "give each database a pipeline of its own")
@@ -86,22 +92,22 @@ class SqlServerAdmin(ChangeTableAdmin):
         own = {table: numbers[table] for table in captured}
         yield from TableChecks(connection, catalog, place, database, own).findings(instances)
         yield from self.shared_keys(catalog, captured)
-        if self.config.text("snapshot.isolation.mode") == "snapshot" and not is_replica:
+        if self.config[SNAPSHOT_ISOLATION_MODE] == "snapshot" and not is_replica:
             yield _isolation(connection, database)
-        if self.config.text("snapshot.isolation.mode") == "exclusive" and not place.has_log_stats:
+        if self.config[SNAPSHOT_ISOLATION_MODE] == "exclusive" and not place.has_log_stats:
             what = "snapshot.isolation.mode=exclusive needs sys.dm_db_log_stats, which SQL Server has from 2016 SP2 on"
             yield Finding("isolation", False, what, "set snapshot.isolation.mode=repeatable_read, or update the server")
 
     def _of_replica(self, database: str) -> Iterator[Finding]:
         """What a pipeline can do at a replica that cannot be written to."""
         yield Finding("replica", True, f"{database} is a readable replica: rows are read under SNAPSHOT there")
-        if self.config.optional("signal.data.collection") and not self.config.flag("read.only"):
+        if self.config[SIGNAL_DATA_COLLECTION] and not self.config[READ_ONLY]:
             what = f"{database} cannot be written to, so that no window of an incremental snapshot can be marked"
             yield Finding("replica", False, what, "set read.only=true, or connect to the primary replica")
 
     def _of_capture(self, connection: Connection, place: Platform, database: str) -> Iterator[Finding]:
         """Whether what fills the change tables runs."""
-        query = self.config.text("database.sqlserver.agent.status.query")
+        query = self.config[DATABASE_SQLSERVER_AGENT_STATUS_QUERY]
         if not place.has_agent and query == AGENT_QUERY:
             yield Finding("agent", True, f"{place.kind.value} captures by a scheduler, each 20 seconds")
             return

@@ -15,11 +15,21 @@ import pyarrow as pa
 import pymssql
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_NAMES, DATABASE_PORT
 from tailrace.connectors.sql_tables.images import block
 from tailrace.connectors.sql_tables.tables import Block, Row
 from tailrace.connectors.sqlserver import client
 from tailrace.connectors.sqlserver.address import answering, host_of
-from tailrace.connectors.sqlserver.encryption import TRUST_STORE, is_compared, is_encrypted
+from tailrace.connectors.sqlserver.encryption import is_compared, is_encrypted
+from tailrace.connectors.sqlserver.options import (
+    DATABASE_PASSWORD,
+    DATABASE_QUERY_TIMEOUT_MS,
+    DATABASE_USER,
+    DRIVER_APPLICATION_INTENT,
+    DRIVER_HOST_NAME_IN_CERTIFICATE,
+    DRIVER_LOGIN_TIMEOUT,
+    DRIVER_TRUST_STORE,
+)
 
 log = logging.getLogger(__name__)
 
@@ -39,13 +49,13 @@ def connect(config: Config, application: str = "tailrace", database: str | None 
 
     FreeTDS makes it if driver.trustStore is compared with, as this driver takes no file of trusted certificates.
     """
-    if is_compared(config) and config.optional(TRUST_STORE):
+    if is_compared(config) and config[DRIVER_TRUST_STORE]:
         return client.connect(config, application, database)
     try:
         driver = _driver()
     except ImportError as error:
         return _by_freetds(config, application, database, str(error))
-    patience, timeout = config.number("driver.loginTimeout"), config.number("database.query.timeout.ms")
+    patience, timeout = config[DRIVER_LOGIN_TIMEOUT], config[DATABASE_QUERY_TIMEOUT_MS]
     try:
         made = driver.connect(_settings(config, database), autocommit=True, timeout=patience)
     except driver.Error as error:
@@ -144,14 +154,14 @@ def _driver() -> Any:
 def _settings(config: Config, database: str | None) -> str:
     host = host_of(config)
     parts = {
-        "SERVER": host if "\\" in host else f"{host},{config.number('database.port')}",
+        "SERVER": host if "\\" in host else f"{host},{config[DATABASE_PORT]}",
         "DATABASE": _database(config, database),
-        "UID": config.optional("database.user") or "",
-        "PWD": config.optional("database.password") or "",
+        "UID": config[DATABASE_USER] or "",
+        "PWD": config[DATABASE_PASSWORD] or "",
         "Encrypt": "yes" if is_encrypted(config) else "no",
         "TrustServerCertificate": "no" if is_compared(config) else "yes",
-        "HostNameInCertificate": config.optional("driver.hostNameInCertificate") or "",
-        "ApplicationIntent": config.optional("driver.applicationIntent") or "ReadWrite",
+        "HostNameInCertificate": config[DRIVER_HOST_NAME_IN_CERTIFICATE] or "",
+        "ApplicationIntent": config[DRIVER_APPLICATION_INTENT] or "ReadWrite",
         # All addresses of a host are tried at once: that of a listener may be in a subnet that does not answer.
         "MultiSubnetFailover": "Yes" if answering(config) is not None else "",
         # An attempt that fails is repeated as the options say, and not at once by the driver.
@@ -161,7 +171,7 @@ def _settings(config: Config, database: str | None) -> str:
 
 
 def _database(config: Config, given: str | None) -> str:
-    names = config.names("database.names")
+    names = config[DATABASE_NAMES]
     return given or (names[0] if len(names) == 1 else "")
 
 

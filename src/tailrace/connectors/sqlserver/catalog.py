@@ -9,6 +9,8 @@ from itertools import pairwise
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.config.options.databases import DATABASE_NAMES
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.change_tables import tables
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.tables import Instance
@@ -19,6 +21,11 @@ from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.defaults import parse_default
 from tailrace.connectors.sqlserver.failures import ONE_DATABASE
 from tailrace.connectors.sqlserver.guard import guard
+from tailrace.connectors.sqlserver.options import (
+    COMPUTED_COLUMNS,
+    INTERNAL_CAPTURE_INSTANCE_EXCLUDE_LIST,
+    INTERNAL_CAPTURE_INSTANCE_INCLUDE_LIST,
+)
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.connectors.sqlserver.types.values import SqlType, source_type, value_type
 from tailrace.errors import SourceError
@@ -76,12 +83,12 @@ class Catalog(tables.Catalog):
         self.filter = TableFilter.from_config(config)
         self.columns = Columns(config)
         # A fault of SqlServerConnection.getTableSchemaFromTable: such a key does not distinguish rows.
-        self.part_of_key = config.flag("compat.faults")
-        self._has_computed = config.text("computed.columns") == "include"
+        self.part_of_key = config[COMPAT_FAULTS]
+        self._has_computed = config[COMPUTED_COLUMNS] == "include"
 
     def databases(self) -> list[str]:
         """The names of the databases, as the server writes them. Raises SourceError for one that is not there."""
-        return [self._database(given) for given in self.config.names("database.names")]
+        return [self._database(given) for given in self.config[DATABASE_NAMES]]
 
     def _database(self, given: str) -> str:
         known = self.connection.databases
@@ -115,7 +122,8 @@ class Catalog(tables.Catalog):
         return self._found(database, is_filtered=True)
 
     def _found(self, database: str, *, is_filtered: bool) -> list[Instance]:
-        includes, excludes = (self.config.patterns(f"internal.capture.instance.{side}.list") for side in _SIDES)
+        includes = self.config[INTERNAL_CAPTURE_INSTANCE_INCLUDE_LIST]
+        excludes = self.config[INTERNAL_CAPTURE_INSTANCE_EXCLUDE_LIST]
         found: dict[TableId, list[Instance]] = {}
         for schema, table, instance, number, source, start, types, rest in self.connection.rows(
             _INSTANCES.format(db=name(database))
@@ -141,7 +149,7 @@ class Catalog(tables.Catalog):
         database = name(table.database)
         rows = self.connection.rows(_COLUMNS.format(db=database, id=number))
         # The reference engine reads no comments.
-        is_commented = not self.config.flag("compat.faults")
+        is_commented = not self.config[COMPAT_FAULTS]
         columns = tuple(_column(row, is_commented=is_commented) for row in rows)
         return Described(table, columns, self._key(database, number))
 
@@ -170,7 +178,7 @@ class Catalog(tables.Catalog):
             type=source_type(column.type, is_identity=column.is_identity),
             value=value_type(column.type, self.config),
             required=column.required,
-            default=parse_default(column.default, column.type, faults=self.config.flag("compat.faults")),
+            default=parse_default(column.default, column.type, faults=self.config[COMPAT_FAULTS]),
             comment=column.comment,
         )
 
@@ -199,9 +207,6 @@ class Catalog(tables.Catalog):
         for index, _, column in self.connection.rows(_KEYS.format(db=database, id=number)):
             found.setdefault(index, []).append(column)
         return [tuple(columns) for columns in found.values()]
-
-
-_SIDES = ("include", "exclude")
 
 
 @cache

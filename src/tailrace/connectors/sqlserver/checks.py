@@ -13,6 +13,7 @@ from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.failures import FAILURES, is_forbidden
 from tailrace.connectors.sqlserver.guard import sees_policies
 from tailrace.connectors.sqlserver.narrower import REMEDY, narrower
+from tailrace.connectors.sqlserver.options import SNAPSHOT_ISOLATION_MODE
 from tailrace.connectors.sqlserver.platform import Kind, Platform, enabling_table
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.errors import SourceError
@@ -115,7 +116,7 @@ class TableChecks:
             what = f"the login may not see the security policies of {self._database}: one may hide rows from snapshots"
             yield Finding("rows", None, what, self._place.used(self._database, "GRANT VIEW DEFINITION TO <user>"))
         in_memory = {int(number) for (number,) in self._rows(_IN_MEMORY)}
-        mode = self._catalog.config.text("snapshot.isolation.mode")
+        mode = self._catalog.config[SNAPSHOT_ISOLATION_MODE]
         for table, number in self._captured.items():
             if number in in_memory and mode != "snapshot":
                 what = f"{table} is memory-optimized, and cannot be read under snapshot.isolation.mode={mode}"

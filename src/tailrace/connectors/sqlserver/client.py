@@ -12,6 +12,7 @@ import pymssql
 from pymssql import _mssql
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_HOSTNAME, DATABASE_NAMES, DATABASE_PORT
 from tailrace.connectors.sql_tables import tables
 from tailrace.connectors.sql_tables.images import block
 from tailrace.connectors.sql_tables.server import ReconnectingServer
@@ -19,6 +20,13 @@ from tailrace.connectors.sql_tables.tables import Block, Row
 from tailrace.connectors.sqlserver.address import answering, host_of
 from tailrace.connectors.sqlserver.encryption import errors_of_login, is_compared, is_encrypted, refusal, settings
 from tailrace.connectors.sqlserver.failures import FAILURES, LOGIN_FAILED, NOT_CONNECTED, is_refused_by_server
+from tailrace.connectors.sqlserver.options import (
+    DATABASE_PASSWORD,
+    DATABASE_QUERY_TIMEOUT_MS,
+    DATABASE_USER,
+    DRIVER_APPLICATION_INTENT,
+    DRIVER_LOGIN_TIMEOUT,
+)
 from tailrace.connectors.sqlserver.tds import Login
 
 _FILE, _ENVIRONMENT = "FREETDSCONF", threading.Lock()
@@ -88,18 +96,18 @@ def connect(config: Config, application: str = "tailrace", database: str | None 
 
     Raises pymssql.Error, and SourceError where encryption is what is wrong.
     """
-    names = config.names("database.names")
+    names = config[DATABASE_NAMES]
     wanted = database or (names[0] if len(names) == 1 else "")
-    timeout = config.number("database.query.timeout.ms")
+    timeout = config[DATABASE_QUERY_TIMEOUT_MS]
     with _refusals(config, application, wanted), _public_errors(), _settings(config):
         driver = pymssql.connect(
             server=host_of(config),
-            user=config.optional("database.user") or "",
-            password=config.optional("database.password") or "",
+            user=config[DATABASE_USER] or "",
+            password=config[DATABASE_PASSWORD] or "",
             database=wanted,
-            port=str(config.number("database.port")),
+            port=str(config[DATABASE_PORT]),
             timeout=-(-timeout // 1000),
-            login_timeout=max(1, config.number("driver.loginTimeout")),
+            login_timeout=max(1, config[DRIVER_LOGIN_TIMEOUT]),
             charset="UTF-8",
             appname=application[:128],
             tds_version="7.4",
@@ -153,9 +161,9 @@ def reason(config: Config, application: str, database: str) -> pymssql.Error | N
     severe message of all connections that were not made.
     """
     login = Login(
-        server=config.text("database.hostname"),
-        user=config.optional("database.user") or "",
-        password=config.optional("database.password") or "",
+        server=config[DATABASE_HOSTNAME],
+        user=config[DATABASE_USER] or "",
+        password=config[DATABASE_PASSWORD] or "",
         database=database,
         application=application[:128],
         is_read_only=is_read_only(config),
@@ -170,7 +178,7 @@ def reason(config: Config, application: str, database: str) -> pymssql.Error | N
 
 def is_read_only(config: Config) -> bool:
     """Whether the connection says that it only reads, so that a readable replica may answer it."""
-    return (config.optional("driver.applicationIntent") or "").lower() == "readonly"
+    return (config[DRIVER_APPLICATION_INTENT] or "").lower() == "readonly"
 
 
 class Server(ReconnectingServer[Connection]):

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_NAMES
 from tailrace.connectors.change_tables.connector import ChangeTableConnector, LogEnd
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.tables import Instance
@@ -17,6 +18,7 @@ from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.log.end import AgentCheck, end_of_transactions, log_end
 from tailrace.connectors.sqlserver.narrower import REMEDY, narrower
+from tailrace.connectors.sqlserver.options import MAX_ITERATION_TRANSACTIONS
 from tailrace.connectors.sqlserver.record_format import source_block
 from tailrace.connectors.sqlserver.renewal import Renewal
 from tailrace.connectors.sqlserver.snapshot import DIALECT
@@ -39,7 +41,7 @@ class SqlServerConnector(ChangeTableConnector):
     def __init__(self, config: Config) -> None:
         super().__init__(config)
         # Each database has a first snapshot of its own.
-        databases = len(config.names("database.names"))
+        databases = len(config[DATABASE_NAMES])
         self.notices_without_rows, self.notices_at_restart = (
             self.notices_without_rows * databases,
             self.notices_at_restart * databases,
@@ -65,7 +67,7 @@ class SqlServerConnector(ChangeTableConnector):
 
     def within(self, start: Reading, end: Reading, limit: int) -> Reading:
         """See Connector.within: as many transactions of each database as the configuration says."""
-        most = self.config.number("max.iteration.transactions")
+        most = self.config[MAX_ITERATION_TRANSACTIONS]
         if not most:
             return end
 

@@ -11,8 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_HOSTNAME
 from tailrace.connectors.certificates import Remedies, pem
 from tailrace.connectors.sqlserver.address import answering, port_of
+from tailrace.connectors.sqlserver.options import (
+    DRIVER_ENCRYPT,
+    DRIVER_HOST_NAME_IN_CERTIFICATE,
+    DRIVER_LOGIN_TIMEOUT,
+    DRIVER_TRUST_SERVER_CERTIFICATE,
+    DRIVER_TRUST_STORE,
+)
 from tailrace.connectors.sqlserver.tds import NOT_SUPPORTED, OFF, ON, REQUIRED, Conversation, Login, ServerError
 from tailrace.errors import SourceError
 
@@ -34,12 +42,12 @@ REMEDIES = Remedies(
 
 def is_encrypted(config: Config) -> bool:
     """Whether all of a connection is encrypted, and not the login alone."""
-    return config.text("driver.encrypt") in ("true", "mandatory")
+    return config[DRIVER_ENCRYPT] in ("true", "mandatory")
 
 
 def is_compared(config: Config) -> bool:
     """Whether the server's certificate must be one that is trusted."""
-    return is_encrypted(config) and not config.flag("driver.trustServerCertificate")
+    return is_encrypted(config) and not config[DRIVER_TRUST_SERVER_CERTIFICATE]
 
 
 @contextmanager
@@ -48,9 +56,9 @@ def settings(config: Config, address: tuple[str, int] | None) -> Iterator[str]:
 
     `address` is that of the host which is to be taken.
     """
-    host, lines = config.text("database.hostname"), ["[global]"]
+    host, lines = config[DATABASE_HOSTNAME], ["[global]"]
     if is_compared(config):
-        name = config.optional("driver.hostNameInCertificate") or host
+        name = config[DRIVER_HOST_NAME_IN_CERTIFICATE] or host
         lines += [f"ca file = {trusted(config)}", "check certificate hostname = yes", f"certificate hostname = {name}"]
     if address is not None:
         lines += [f"[{host}]", f"host = {address[0]}", f"port = {address[1]}"]
@@ -62,7 +70,7 @@ def settings(config: Config, address: tuple[str, int] | None) -> Iterator[str]:
 
 def trusted(config: Config) -> str:
     """The file of the certificates that are trusted, in PEM. Raises SourceError."""
-    given = config.optional(TRUST_STORE)
+    given = config[DRIVER_TRUST_STORE]
     found = [given] if given else [ssl.get_default_verify_paths().cafile, *_SYSTEM]
     path = next((each for each in found if each and (each == given or Path(each).is_file())), None)
     if path is None:
@@ -76,7 +84,7 @@ def refusal(config: Config) -> SourceError | None:
 
     FreeTDS only tells that it has not connected. So the handshake is done once more here, and ended before a login.
     """
-    where = f"{config.text('database.hostname')}:{port_of(config)}"
+    where = f"{config[DATABASE_HOSTNAME]}:{port_of(config)}"
     try:
         with opened(config) as connection:
             talk = Conversation(connection)
@@ -113,7 +121,7 @@ def _context(config: Config) -> ssl.SSLContext:
 
 
 def _name(config: Config) -> str:
-    return config.optional("driver.hostNameInCertificate") or config.text("database.hostname")
+    return config[DRIVER_HOST_NAME_IN_CERTIFICATE] or config[DATABASE_HOSTNAME]
 
 
 @contextmanager
@@ -122,7 +130,7 @@ def opened(config: Config) -> Iterator[socket.socket]:
     port = port_of(config)
     if port is None:
         raise ValueError("the port of the instance is not known")
-    address = answering(config) or (config.text("database.hostname"), port)
-    patience = config.number("driver.loginTimeout") or None
+    address = answering(config) or (config[DATABASE_HOSTNAME], port)
+    patience = config[DRIVER_LOGIN_TIMEOUT] or None
     with socket.create_connection(address, patience) as connection:
         yield connection

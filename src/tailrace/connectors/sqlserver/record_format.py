@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from tailrace.config import Config
-from tailrace.connectors.sqlserver.config import OLD
+from tailrace.config.options.events import PROVIDE_TRANSACTION_METADATA
+from tailrace.connectors.sqlserver.options import COMPAT_VERSION, OLD
 from tailrace.connectors.sqlserver.position import BLOCK
 from tailrace.model.source import SourceBlock
 
 
 def source_block(config: Config) -> SourceBlock:
     """The `source` block and the envelope of a configuration."""
-    if config.text("compat.version") != OLD:
+    if config[COMPAT_VERSION] != OLD:
         return BLOCK
-    return BLOCK.as_of_2(has_transaction=config.flag("provide.transaction.metadata"))
+    return BLOCK.as_of_2(has_transaction=config[PROVIDE_TRANSACTION_METADATA])

@@ -15,6 +15,7 @@ from tailrace.connectors.sqlserver.added import added_columns
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.failures import FAILURES
+from tailrace.connectors.sqlserver.options import CAPTURE_INSTANCE_AUTO
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.model.table import TableId
 
@@ -47,7 +48,7 @@ class Renewal:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._is_wanted = config.flag("capture.instance.auto")
+        self._is_wanted = config[CAPTURE_INSTANCE_AUTO]
         self._logged: set[tuple[str, str]] = set()
         # By instance that lacks only columns which were kept out: the last change of its table's structure.
         self._altered: dict[int, Any] = {}

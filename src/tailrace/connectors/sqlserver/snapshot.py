@@ -23,6 +23,12 @@ from tailrace.connectors.sqlserver.log.capture import wait_for_capture
 from tailrace.connectors.sqlserver.log.end import captured_us, commit, has_log_around, log_end
 from tailrace.connectors.sqlserver.log.last import last_change
 from tailrace.connectors.sqlserver.log.reader import InstanceTable, change_table
+from tailrace.connectors.sqlserver.options import (
+    INCREMENTAL_SNAPSHOT_OPTION_RECOMPILE,
+    SNAPSHOT_ISOLATION_MODE,
+    SNAPSHOT_LOCK_TIMEOUT_MS,
+    SNAPSHOT_LOCKING_MODE,
+)
 from tailrace.connectors.sqlserver.position import SOURCE_TYPE, literal_of
 from tailrace.connectors.sqlserver.types.times import moments
 from tailrace.connectors.sqlserver.types.values import BINARIES, SqlType
@@ -141,7 +147,7 @@ class SqlServerDialect(Dialect):
 
     def hint(self, config: Config) -> str:
         """See Dialect.hint."""
-        return " OPTION(RECOMPILE)" if config.flag("incremental.snapshot.option.recompile") else ""
+        return " OPTION(RECOMPILE)" if config[INCREMENTAL_SNAPSHOT_OPTION_RECOMPILE] else ""
 
     def size_of(self, connection: Connection, table: TableId, number: int) -> tuple[int, int]:
         """See Dialect.size_of: 0 where the login may not see them."""
@@ -156,7 +162,7 @@ class SqlServerDialect(Dialect):
     @contextmanager
     def transaction(self, connection: Connection, config: Config) -> Iterator[None]:
         """See Dialect.transaction."""
-        mode = config.text("snapshot.isolation.mode")
+        mode = config[SNAPSHOT_ISOLATION_MODE]
         level = "SNAPSHOT" if is_read_only(config) else _LEVELS.get(mode, _REPEATABLE)
         connection.run(f"SET TRANSACTION ISOLATION LEVEL {level}", "BEGIN TRANSACTION")
         try:
@@ -170,12 +176,12 @@ class SqlServerDialect(Dialect):
 
     def locked(self, connection: Connection, config: Config, table: TableId) -> str | None:
         """See Dialect.locked: with the level `exclusive`."""
-        if config.text("snapshot.isolation.mode") != "exclusive" or config.text("snapshot.locking.mode") == "none":
+        if config[SNAPSHOT_ISOLATION_MODE] != "exclusive" or config[SNAPSHOT_LOCKING_MODE] == "none":
             return None
         if is_read_only(config):
             # A readable replica takes no locks: its rows are those of a moment, of which it does not tell the LSN.
             return None
-        limit = config.number("snapshot.lock.timeout.ms")
+        limit = config[SNAPSHOT_LOCK_TIMEOUT_MS]
         connection.run(
             f"SET LOCK_TIMEOUT {limit}",
             # With TOP 0 the server might not touch the table.

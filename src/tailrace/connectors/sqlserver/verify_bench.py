@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_NAMES
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.probe import Undo, Wrong
 from tailrace.connectors.retry import driver_error_of
@@ -42,7 +43,7 @@ class SqlServerBench(SqlBench):
     @property
     def database(self) -> str:
         """The database's name."""
-        return self.config.names("database.names")[0]
+        return self.config[DATABASE_NAMES][0]
 
     def session(self) -> SqlServerSession:
         """See SqlBench.session."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.options.events import BINARY_HANDLING_MODE
 from tailrace.connectors.value_type import Convert, ValueType, as_is
 from tailrace.errors import DecodeError
 from tailrace.model.schema import ConnectSchema
@@ -18,7 +19,7 @@ from tailrace.model.text.binary import base64
 
 def binary_type(config: Config) -> ValueType:
     """A binary column; its conversion takes a binary array."""
-    mode = config.text("binary.handling.mode")
+    mode = config[BINARY_HANDLING_MODE]
     if mode == "bytes":
         return ValueType(ConnectSchema("bytes"), pa.binary(), _SHOWN[mode])
     return ValueType(ConnectSchema("string"), pa.string(), _SHOWN[mode])

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.options.events import DECIMAL_HANDLING_MODE
 from tailrace.connectors.lost_values import became_null
 from tailrace.connectors.types.binary import bytes_of
 from tailrace.connectors.value_type import Convert, ValueType, as_string, is_strict, keeps_all
@@ -39,7 +40,7 @@ _JAVA_NAMES = (("NaN", "NAN"), ("-Infinity", "NEGATIVE_INFINITY"), ("Infinity", 
 
 def fixed_type(precision: int, scale: int, config: Config) -> ValueType:
     """A decimal column with a declared precision and scale."""
-    mode = config.text("decimal.handling.mode")
+    mode = config[DECIMAL_HANDLING_MODE]
     if mode == "string":
         return string_type(digits=scale)
     if mode == "double":
@@ -59,7 +60,7 @@ def _exact_type(schema: ConnectSchema, precision: int, scale: int, finite: Conve
 
 def variable_type(config: Config) -> ValueType:
     """A decimal column whose values have a scale each."""
-    mode = config.text("decimal.handling.mode")
+    mode = config[DECIMAL_HANDLING_MODE]
     if mode == "string":
         return string_type()
     if mode == "double":

@@ -10,7 +10,30 @@ from typing import Any
 from urllib.parse import quote
 
 from tailrace.config import Config
-from tailrace.config.converter_options import EIGHT_BYTES, FOUR_BYTES
+from tailrace.config.option import Option
+from tailrace.config.options.converters import (
+    APICURIO_ARTIFACT_ARTIFACT_ID,
+    APICURIO_ARTIFACT_GROUP_ID,
+    APICURIO_ARTIFACT_RESOLVER_STRATEGY,
+    APICURIO_AS_CONFLUENT,
+    APICURIO_AUTH_CLIENT_ID,
+    APICURIO_AUTH_CLIENT_SCOPE,
+    APICURIO_AUTH_CLIENT_SECRET,
+    APICURIO_AUTH_ENDPOINT,
+    APICURIO_AUTH_PASSWORD,
+    APICURIO_AUTH_USERNAME,
+    APICURIO_AUTO_REGISTER,
+    APICURIO_AUTO_REGISTER_IF_EXISTS,
+    APICURIO_DEREFERENCE_SCHEMA,
+    APICURIO_FIND_LATEST,
+    APICURIO_HEADERS_ENABLED,
+    APICURIO_ID_HANDLER,
+    APICURIO_TLS,
+    APICURIO_URL,
+    APICURIO_USE_ID,
+    EIGHT_BYTES,
+    FOUR_BYTES,
+)
 from tailrace.errors import SinkError
 from tailrace.events.avro.schema import PRIMITIVES, records, schema_text
 from tailrace.events.registry.confluent import record_name
@@ -49,23 +72,23 @@ class ApicurioSettings:
     @staticmethod
     def of(config: Config, within: str) -> ApicurioSettings:
         """As the properties of the converter `within` say; for API 2 the defaults are those of its converter."""
-        prefix = f"{within}.apicurio.registry."
-        address = _address(config, prefix, config.text(f"{within}.apicurio.registry.url"))
+        own, prefix = config.within(within), f"{within}.apicurio.registry."
+        address = _address(own, prefix)
         is_2 = address.urls[0].endswith(_PATH_2)
 
         return ApicurioSettings(
             prefix,
             address,
-            config.text(f"{prefix}artifact-resolver-strategy").rpartition(".")[2],
-            registers=config.flag(f"{prefix}auto-register"),
-            if_exists=config.text(f"{prefix}auto-register.if-exists"),
-            takes_latest=config.flag(f"{prefix}find-latest"),
-            whole=_flag(config, f"{prefix}dereference-schema", is_2),
-            group=config.optional(f"{prefix}artifact.group-id"),
-            artifact=config.optional(f"{prefix}artifact.artifact-id"),
-            id_name=config.optional(f"{prefix}use-id") or ("globalId" if is_2 else "contentId"),
-            id_bytes=_id_bytes(config, prefix, is_2),
-            in_headers=_flag(config, f"{prefix}headers.enabled", is_2),
+            own[APICURIO_ARTIFACT_RESOLVER_STRATEGY].rpartition(".")[2],
+            registers=own[APICURIO_AUTO_REGISTER],
+            if_exists=own[APICURIO_AUTO_REGISTER_IF_EXISTS],
+            takes_latest=own[APICURIO_FIND_LATEST],
+            whole=_flag(own, APICURIO_DEREFERENCE_SCHEMA, is_2),
+            group=own[APICURIO_ARTIFACT_GROUP_ID],
+            artifact=own[APICURIO_ARTIFACT_ARTIFACT_ID],
+            id_name=own[APICURIO_USE_ID] or ("globalId" if is_2 else "contentId"),
+            id_bytes=_id_bytes(own, is_2),
+            in_headers=_flag(own, APICURIO_HEADERS_ENABLED, is_2),
         )
 
     def place(self, wanted: Wanted) -> tuple[str, str]:
@@ -90,44 +113,45 @@ class ApicurioSettings:
         return space or None, short if self.strategy == "RecordIdStrategy" else f"{wanted.topic}-{short}"
 
 
-def _id_bytes(config: Config, prefix: str, is_2: bool) -> int:
-    handler = config.optional(f"{prefix}id-handler")
-    if config.flag(f"{prefix}as-confluent") or handler in FOUR_BYTES:
+def _id_bytes(own: Config, is_2: bool) -> int:
+    handler = own[APICURIO_ID_HANDLER]
+    if own[APICURIO_AS_CONFLUENT] or handler in FOUR_BYTES:
         return 4
     return 8 if handler in EIGHT_BYTES or is_2 else 4
 
 
-def _flag(config: Config, name: str, otherwise: bool) -> bool:
-    return otherwise if config.values[name] is None else config.flag(name)
+def _flag(own: Config, option: Option[bool | None], otherwise: bool) -> bool:
+    value = own[option]
+    return otherwise if value is None else value
 
 
-def _address(config: Config, prefix: str, given: str) -> Address:
-    url, user = split_url(given)
-    who, password = config.optional(f"{prefix}auth.username"), config.optional(f"{prefix}auth.password")
+def _address(own: Config, prefix: str) -> Address:
+    url, user = split_url(own.need(APICURIO_URL))
+    who, password = own[APICURIO_AUTH_USERNAME], own[APICURIO_AUTH_PASSWORD]
     if not url.endswith((_PATH_3, _PATH_2)):
         url += _PATH_3
     return Address(
         (url,),
-        None if config.optional(f"{prefix}auth.service.token.endpoint") else (who, password or "") if who else user,
+        None if own[APICURIO_AUTH_ENDPOINT] else (who, password or "") if who else user,
         None,
-        config.optional(f"{prefix}tls.truststore.location"),
-        config.optional(f"{prefix}tls.keystore.location"),
-        config.optional(f"{prefix}tls.key.password"),
+        own[APICURIO_TLS.truststore],
+        own[APICURIO_TLS.keystore],
+        own[APICURIO_TLS.key_password],
         f"{prefix}auth.username and {prefix}auth.password",
         f"{prefix}tls.truststore.location",
-        _client(config, prefix),
+        _client(own, prefix),
     )
 
 
-def _client(config: Config, prefix: str) -> Credentials | None:
-    endpoint = config.optional(f"{prefix}auth.service.token.endpoint")
+def _client(own: Config, prefix: str) -> Credentials | None:
+    endpoint = own[APICURIO_AUTH_ENDPOINT]
     if endpoint is None:
         return None
     return Credentials(
         endpoint,
-        config.text(f"{prefix}auth.client.id"),
-        config.text(f"{prefix}auth.client.secret"),
-        config.optional(f"{prefix}auth.client.scope"),
+        own.need(APICURIO_AUTH_CLIENT_ID),
+        own.need(APICURIO_AUTH_CLIENT_SECRET),
+        own[APICURIO_AUTH_CLIENT_SCOPE],
         login=f"{prefix}auth.client.id and {prefix}auth.client.secret",
     )
 

@@ -11,6 +11,26 @@ from urllib.parse import quote
 
 from tailrace.config import Config
 from tailrace.config.kinds import split_list
+from tailrace.config.options.converters import (
+    AUTO_REGISTER_SCHEMAS,
+    BASIC_AUTH_CREDENTIALS_SOURCE,
+    BASIC_AUTH_USER_INFO,
+    BEARER_AUTH_CACHE_EXPIRY_BUFFER_SECONDS,
+    BEARER_AUTH_CLIENT_ID,
+    BEARER_AUTH_CLIENT_SECRET,
+    BEARER_AUTH_CREDENTIALS_SOURCE,
+    BEARER_AUTH_IDENTITY_POOL_ID,
+    BEARER_AUTH_ISSUER_ENDPOINT_URL,
+    BEARER_AUTH_LOGICAL_CLUSTER,
+    BEARER_AUTH_SCOPE,
+    BEARER_AUTH_TOKEN,
+    NORMALIZE_SCHEMAS,
+    SCHEMA_REGISTRY_BASIC_AUTH_USER_INFO,
+    SCHEMA_REGISTRY_SSL,
+    SCHEMA_REGISTRY_URL,
+    SUBJECT_NAME_STRATEGY,
+    USE_LATEST_VERSION,
+)
 from tailrace.errors import SinkError
 from tailrace.events.registry.http import AT_ONCE_SECONDS, Address, Answer, Http, split_url
 from tailrace.events.registry.oauth import Credentials
@@ -33,15 +53,16 @@ class ConfluentSettings:
     @staticmethod
     def of(config: Config, part: str, prefix: str) -> ConfluentSettings:
         """As the properties say that begin with `prefix`."""
-        strategy = config.text(f"{prefix}.{part}.subject.name.strategy").rpartition(".")[2]
+        own = config.within(prefix)
+        strategy = own[SUBJECT_NAME_STRATEGY[part]].rpartition(".")[2]
         return ConfluentSettings(
             prefix,
-            _address(config, prefix),
+            _address(own, prefix),
             strategy,
             # As in the reference, registering comes first.
-            registers=config.flag(f"{prefix}.auto.register.schemas"),
-            takes_latest=config.flag(f"{prefix}.use.latest.version"),
-            normalizes=config.flag(f"{prefix}.normalize.schemas"),
+            registers=own[AUTO_REGISTER_SCHEMAS],
+            takes_latest=own[USE_LATEST_VERSION],
+            normalizes=own[NORMALIZE_SCHEMAS],
         )
 
     def subject(self, wanted: Wanted) -> str:
@@ -65,46 +86,46 @@ def record_name(wanted: Wanted) -> str:
     )
 
 
-def _address(config: Config, prefix: str) -> Address:
-    found = [split_url(url) for url in split_list(config.text(f"{prefix}.schema.registry.url"))]
+def _address(own: Config, prefix: str) -> Address:
+    found = [split_url(url) for url in split_list(own.need(SCHEMA_REGISTRY_URL))]
     user = next((each for _, each in found if each is not None), None)
-    info = config.optional(f"{prefix}.basic.auth.user.info")
-    info = info or config.optional(f"{prefix}.schema.registry.basic.auth.user.info")
-    if config.text(f"{prefix}.basic.auth.credentials.source") == "USER_INFO" and info:
+    info = own[BASIC_AUTH_USER_INFO]
+    info = info or own[SCHEMA_REGISTRY_BASIC_AUTH_USER_INFO]
+    if own[BASIC_AUTH_CREDENTIALS_SOURCE] == "USER_INFO" and info:
         who, _, password = info.partition(":")
         user = (who, password)
-    source = config.optional(f"{prefix}.bearer.auth.credentials.source")
-    token = config.optional(f"{prefix}.bearer.auth.token") if source == "STATIC_TOKEN" else None
+    source = own[BEARER_AUTH_CREDENTIALS_SOURCE]
+    token = own[BEARER_AUTH_TOKEN] if source == "STATIC_TOKEN" else None
     certificates = f"{prefix}.schema.registry.ssl."
     return Address(
         tuple(url for url, _ in found),
         None if source else user,
         token,
-        config.optional(f"{certificates}truststore.location"),
-        config.optional(f"{certificates}keystore.location"),
-        config.optional(f"{certificates}key.password"),
+        own[SCHEMA_REGISTRY_SSL.truststore],
+        own[SCHEMA_REGISTRY_SSL.keystore],
+        own[SCHEMA_REGISTRY_SSL.key_password],
         f"{prefix}.basic.auth.user.info (with basic.auth.credentials.source=USER_INFO) or bearer.auth.token",
         f"{certificates}truststore.location",
-        _client(config, prefix) if source == "OAUTHBEARER" else None,
+        _client(own, prefix) if source == "OAUTHBEARER" else None,
         tuple(
             (header, value)
             for header, value in (
-                ("target-sr-cluster", config.optional(f"{prefix}.bearer.auth.logical.cluster")),
-                ("Confluent-Identity-Pool-Id", config.optional(f"{prefix}.bearer.auth.identity.pool.id")),
+                ("target-sr-cluster", own[BEARER_AUTH_LOGICAL_CLUSTER]),
+                ("Confluent-Identity-Pool-Id", own[BEARER_AUTH_IDENTITY_POOL_ID]),
             )
             if source and value
         ),
     )
 
 
-def _client(config: Config, prefix: str) -> Credentials:
+def _client(own: Config, prefix: str) -> Credentials:
     name = f"{prefix}.bearer.auth."
     return Credentials(
-        config.text(f"{prefix}.bearer.auth.issuer.endpoint.url"),
-        config.text(f"{prefix}.bearer.auth.client.id"),
-        config.text(f"{prefix}.bearer.auth.client.secret"),
-        config.optional(f"{prefix}.bearer.auth.scope"),
-        config.number(f"{prefix}.bearer.auth.cache.expiry.buffer.seconds"),
+        own.need(BEARER_AUTH_ISSUER_ENDPOINT_URL),
+        own.need(BEARER_AUTH_CLIENT_ID),
+        own.need(BEARER_AUTH_CLIENT_SECRET),
+        own[BEARER_AUTH_SCOPE],
+        own[BEARER_AUTH_CACHE_EXPIRY_BUFFER_SECONDS],
         f"{name}client.id and {name}client.secret",
     )
 

@@ -11,6 +11,14 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.config.converter_names import APICURIO, AVRO, CONFLUENT_JSON
+from tailrace.config.options.converters import (
+    ALLOW_OPTIONAL_MAP_KEYS,
+    CONNECT_META_DATA,
+    CONVERTER,
+    IGNORE_DEFAULT_FOR_NULLABLES,
+    OBJECT_ADDITIONAL_PROPERTIES,
+    SCRUB_INVALID_NAMES,
+)
 from tailrace.events.avro.datums import joined
 from tailrace.events.avro.schema import AvroSettings, Node
 from tailrace.events.converter import Converter
@@ -98,14 +106,14 @@ def _octets(ids: int | pa.Array, size: int) -> bytes | pa.Array:
 
 def registry_form(config: Config, part: str) -> RegistryForm:
     """The form of the `key` or `value` converter, which is one of a registry. Raises ConfigError."""
-    return registry_form_of(config, part, f"{part}.converter", config.text(f"{part}.converter"))
+    return registry_form_of(config, part, CONVERTER[part].name, config[CONVERTER[part]])
 
 
 def registry_form_of(config: Config, part: str, prefix: str, kind: str) -> RegistryForm:
     """The form of a converter of that kind, whose properties begin with `prefix`. Raises ConfigError."""
     if kind in APICURIO:
         settings = ApicurioSettings.of(config, prefix)
-        meta_data = config.flag(f"{prefix}.connect.meta.data")
+        meta_data = config.within(prefix)[CONNECT_META_DATA]
         language: Language = Avro(AvroSettings(meta_data))
         if kind not in AVRO:
             # The id is part of the text.
@@ -119,16 +127,17 @@ def registry_form_of(config: Config, part: str, prefix: str, kind: str) -> Regis
 
 
 def _confluents(config: Config, prefix: str, kind: str) -> Language:
-    null_is_null = config.flag(f"{prefix}.ignore.default.for.nullables")
+    own = config.within(prefix)
+    null_is_null = own[IGNORE_DEFAULT_FOR_NULLABLES]
     if kind == CONFLUENT_JSON:
         style = replace(Converter.json(config, prefix).style, defaults=not null_is_null, entries=True)
-        return JsonSchema(style, not config.flag(f"{prefix}.object.additional.properties"))
+        return JsonSchema(style, not own[OBJECT_ADDITIONAL_PROPERTIES])
     return Avro(
         AvroSettings(
-            config.flag(f"{prefix}.connect.meta.data"),
-            config.flag(f"{prefix}.scrub.invalid.names"),
+            own[CONNECT_META_DATA],
+            own[SCRUB_INVALID_NAMES],
             null_is_null,
-            config.flag(f"{prefix}.allow.optional.map.keys"),
+            own[ALLOW_OPTIONAL_MAP_KEYS],
         )
     )
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tailrace.config import Config
-from tailrace.config.cloud_event_options import registry_of
+from tailrace.config.cloud_events import registry_of
 from tailrace.config.converter_names import APICURIO, CLOUD_EVENTS, CONFLUENT
+from tailrace.config.options.cloud_events import DATA_SERIALIZER_TYPE
 from tailrace.config.topics import TopicNaming
 from tailrace.errors import TailraceError
 from tailrace.events.converter import Converter
@@ -32,7 +33,7 @@ def forms(config: Config) -> list[RegistryForm]:
 def of_cloud_events(config: Config) -> list[RegistryForm]:
     """The form of the data of CloudEvents in Avro, whose schemas are made with the records. Raises ConfigError."""
     name = "value.converter"
-    if Converter.of(config, "value").kind != CLOUD_EVENTS or config.text(f"{name}.data.serializer.type") != "avro":
+    if Converter.of(config, "value").kind != CLOUD_EVENTS or config.within(name)[DATA_SERIALIZER_TYPE] != "avro":
         return []
     return [registry_form_of(config, "value", f"{name}.avro", registry_of(config, name)[0])]
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from tailrace.config import Config
 from tailrace.config.kinds import split_list
+from tailrace.config.options.runtime import TOPIC_CREATION
 from tailrace.errors import ConfigError
 from tailrace.javalike.patterns import compile_pattern
 from tailrace.sinks.kafka import state
@@ -20,7 +21,7 @@ from tailrace.sinks.kafka.client import Settings, library, refused
 
 log = logging.getLogger(__name__)
 
-PREFIX, _DEFAULT = "topic.creation.", "default"
+PREFIX, _DEFAULT = TOPIC_CREATION.name.removesuffix("*"), "default"
 # The topics of each cluster that this process knows to be there.
 _known: set[tuple[str, str]] = set()
 

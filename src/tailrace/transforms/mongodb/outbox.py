@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tailrace.config.kinds import FLAG, TEXT
+from tailrace.config.kinds import FLAG, TEXT, optional
 from tailrace.events.payload import array
 from tailrace.events.records import Part, Records, struct
 from tailrace.model.change import DELETE, UPDATE
@@ -32,15 +32,15 @@ _NAMES: Mapping[str, str] = {
     "collection.op.invalid.behavior": "table.op.invalid.behavior",
 }
 _OWN = (
-    setting("collection.expand.json.payload", FLAG, "false"),
-    setting("collection.field.event.payload", TEXT, "payload"),
-    setting("collection.field.event.timestamp", TEXT),
+    _COLLECTION_EXPAND_JSON_PAYLOAD := setting("collection.expand.json.payload", FLAG, "false"),
+    _COLLECTION_FIELD_EVENT_PAYLOAD := setting("collection.field.event.payload", TEXT, "payload"),
+    _COLLECTION_FIELD_EVENT_TIMESTAMP := setting("collection.field.event.timestamp", optional(TEXT)),
 )
 _TIMESTAMP = ConnectSchema("int64", name="io.debezium.time.Timestamp", version=1)
 _PRIVATE = ("collection.expand.json.payload",)
 _ALL = (
     *_OWN,
-    *(setting(name, TEXT) for name in _NAMES if name not in {each.name for each in _OWN}),
+    *(setting(name, optional(TEXT)) for name in _NAMES if name not in {each.name for each in _OWN}),
     *(each for each in OPTIONS if each.name not in _NAMES.values()),
 )
 
@@ -63,9 +63,9 @@ class MongoEventRouter:
         router = EventRouter.of(Given(given.prefix, {"table.field.event.id": "_id", **values}, given.faults))
         return MongoEventRouter(
             router,
-            own.text("collection.field.event.payload"),
-            own.optional("collection.field.event.timestamp") or None,
-            own.flag("collection.expand.json.payload"),
+            own[_COLLECTION_FIELD_EVENT_PAYLOAD],
+            own[_COLLECTION_FIELD_EVENT_TIMESTAMP] or None,
+            own[_COLLECTION_EXPAND_JSON_PAYLOAD],
         )
 
     def apply(self, records: Records) -> list[Records]:

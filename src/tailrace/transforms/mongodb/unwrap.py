@@ -26,11 +26,15 @@ from tailrace.transforms.unwrap import DROP, REWRITE, REWRITE_WITH_TOMBSTONE
 _WHERE = "ExtractNewDocumentState"
 _DELETED = "__deleted"
 _OWN = (
-    setting("array.encoding", either("array", "document"), "array"),
-    setting("flatten.struct", FLAG, "false"),
-    setting("flatten.struct.delimiter", TEXT, "_"),
-    setting("delete.tombstone.handling.mode.rewrite-with-id", FLAG, "false"),
-    setting("field.name.adjustment.mode", either("none", "avro", "avro_unicode"), "none"),
+    _ARRAY_ENCODING := setting("array.encoding", either("array", "document"), "array"),
+    _FLATTEN_STRUCT := setting("flatten.struct", FLAG, "false"),
+    _FLATTEN_STRUCT_DELIMITER := setting("flatten.struct.delimiter", TEXT, "_"),
+    _DELETE_TOMBSTONE_HANDLING_MODE_REWRITE_WITH_ID := setting(
+        "delete.tombstone.handling.mode.rewrite-with-id", FLAG, "false"
+    ),
+    _FIELD_NAME_ADJUSTMENT_MODE := setting(
+        "field.name.adjustment.mode", either("none", "avro", "avro_unicode"), "none"
+    ),
 )
 _NAMES = frozenset(option.name for option in _OWN)
 
@@ -49,10 +53,10 @@ class ExtractNewDocumentState:
         """From the transform's settings. Raises SettingsError."""
         config = given.read((*unwrap.OPTIONS, *_OWN))
         others = {name: text for name, text in given.values.items() if name.lower() not in _NAMES}
-        as_documents = config.text("array.encoding") == "document"
-        converter = Converter(as_documents, config.text("field.name.adjustment.mode"), given.faults)
-        delimiter = config.text("flatten.struct.delimiter") if config.flag("flatten.struct") else None
-        with_id = config.flag("delete.tombstone.handling.mode.rewrite-with-id")
+        as_documents = config[_ARRAY_ENCODING] == "document"
+        converter = Converter(as_documents, config[_FIELD_NAME_ADJUSTMENT_MODE], given.faults)
+        delimiter = config[_FLATTEN_STRUCT_DELIMITER] if config[_FLATTEN_STRUCT] else None
+        with_id = config[_DELETE_TOMBSTONE_HANDLING_MODE_REWRITE_WITH_ID]
         rows = unwrap.ExtractNewRecordState.of(replace(given, values=others))
         return ExtractNewDocumentState(rows, converter, delimiter, with_id)
 

@@ -6,6 +6,7 @@ import time
 from datetime import datetime, timedelta, timezone
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.db2.failures import FAILURES
@@ -36,7 +37,7 @@ def control(config: Config) -> str:
 def log_end(connection: Connection, config: Config) -> Reading:
     """How far the log is captured: every commit up to there is in the change tables."""
     found = connection.value(END.format(control=control(config)))
-    return Reading.of({config.text("database.dbname"): text_of(found)})
+    return Reading.of({config[DATABASE_DBNAME]: text_of(found)})
 
 
 def server_time(connection: Connection) -> datetime:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.change_tables import gap
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.db2.failures import FAILURES
@@ -82,7 +83,7 @@ def is_emptied_behind(connection: Connection, config: Config, lsn: str) -> bool:
     oldest = connection.value(_OLDEST.format(table=f"{control(config)}.IBMSNAP_UOW"))
     if oldest is not None and text_of(oldest) <= lsn:
         return False
-    return log_end(connection, config).lsn(config.text("database.dbname")) > lsn
+    return log_end(connection, config).lsn(config[DATABASE_DBNAME]) > lsn
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ class Witness:
         if self.unit is not None and self.unit.lsn <= self.lsn:
             rows = connection.rows(f"{_UNIT.format(control=control(config))} = {literal_of(self.unit.lsn)} WITH CS")
             if rows and Unit.of(rows[0]).id != self.unit.id:
-                database = config.text("database.dbname")
+                database = config[DATABASE_DBNAME]
                 return gap.another(database, self.unit.lsn, self.unit.id, Unit.of(rows[0]).id)
             if rows:
                 return None

@@ -17,8 +17,8 @@ from tailrace.connectors.change_tables.gap import InstanceGone
 from tailrace.connectors.change_tables.lsn import texts_of
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.db2.catalog import Catalog
-from tailrace.connectors.db2.config import COMMIT, ZOS
 from tailrace.connectors.db2.log.end import control
+from tailrace.connectors.db2.options import COMMIT, DB2_PLATFORM, SOURCE_TIMESTAMP_MODE, ZOS
 from tailrace.connectors.db2.position import LSN_BYTES
 from tailrace.connectors.db2.statements import name
 from tailrace.connectors.db2.statements import table as table_name
@@ -121,7 +121,7 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Regist
         for column, own, now in zip(captured.schema.columns, plain, current, strict=True)
     ]
     presence, rows = _rows_now(instance, described.key) if large else (f"'{_THERE}'", "")
-    has_time = config.text("source.timestamp.mode") == COMMIT
+    has_time = config[SOURCE_TIMESTAMP_MODE] == COMMIT
     # The time is the server's local one.
     marker = "u.IBMSNAP_LOGMARKER - CURRENT TIMEZONE" if has_time else "CAST(NULL AS TIMESTAMP)"
     units = (
@@ -136,7 +136,7 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Regist
         f"{marker}, {presence}, {', '.join(listed)} FROM {instance.changes} AS cdc_data{units}{rows}",
         kind=None,
         order="cdc_data.IBMSNAP_COMMITSEQ, cdc_data.IBMSNAP_INTENTSEQ",
-        has_single_updates=config.text("db2.platform") == ZOS,
+        has_single_updates=config[DB2_PLATFORM] == ZOS,
         large=large,
     )
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.options.events import TIME_PRECISION_MODE
 from tailrace.connectors.types import temporal
 from tailrace.connectors.types.temporal import DAYS, ISO, MICROS, NANOS, clock_text
 from tailrace.connectors.value_type import Convert, ValueType, is_strict, keeps_all
@@ -22,7 +23,7 @@ _TEXT = r"^(?P<day>\d{4}-\d\d-\d\d)[-T ](?P<h>\d\d)[.:](?P<m>\d\d)[.:](?P<s>\d\d
 
 def temporal_type(name: str, scale: int, config: Config) -> ValueType:
     """A column of one of TYPES under `time.precision.mode`; `scale` is its digits of fraction."""
-    mode = config.text("time.precision.mode")
+    mode = config[TIME_PRECISION_MODE]
     if name == "DATE":
         form = temporal.date_form(mode)
         return form.read_by({DAYS: _days, ISO: _iso_date}[form.unit])

@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.options.events import PROVIDE_TRANSACTION_METADATA
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.mongodb import record_format
 from tailrace.connectors.mongodb.catalog import table_id
-from tailrace.connectors.mongodb.config import OPLOG, is_for_replica
+from tailrace.connectors.mongodb.config import is_for_replica
 from tailrace.connectors.mongodb.documents import Documents, chosen
 from tailrace.connectors.mongodb.fields import CollectionFields
 from tailrace.connectors.mongodb.log.events import NO_TIME, ChangeEvents
@@ -25,6 +26,7 @@ from tailrace.connectors.mongodb.log.oplog import Oplog
 from tailrace.connectors.mongodb.log.pipeline import captured
 from tailrace.connectors.mongodb.log.stream import ChangeStream
 from tailrace.connectors.mongodb.log.structure import structural, structure_batches
+from tailrace.connectors.mongodb.options import CAPTURE_MODE, OPLOG
 from tailrace.connectors.mongodb.position import DESCRIPTION_TYPE, SOURCE_TYPE
 from tailrace.connectors.mongodb.types.layout import Ints, Values
 from tailrace.model.arrow import indices, mask, repeat
@@ -65,7 +67,7 @@ def changes(config: Config, wanted: LogRange) -> Iterator[Chunk]:
     if stream is None or stream.position != wanted.start:
         if stream is not None:
             stream.close()
-        stream = (Oplog if config.text("capture.mode") == OPLOG else ChangeStream)(config, wanted.start)
+        stream = (Oplog if config[CAPTURE_MODE] == OPLOG else ChangeStream)(config, wanted.start)
     lookup = Lookup(config, stream.client) if is_for_replica(config) else None
     writer = Writer(config, None if record_format.is_current(config) else stream.set_name(), lookup)
     try:
@@ -92,7 +94,7 @@ class Writer:
         self._captures = captured(config)
         self._documents = Documents(config)
         self._order = ORDER_STEP
-        self._has_marks = config.flag("provide.transaction.metadata")
+        self._has_marks = config[PROVIDE_TRANSACTION_METADATA]
         self._transaction: tuple[str, int] | None = None
 
     def chunk(self, events: ChangeEvents) -> Chunk:

@@ -14,6 +14,7 @@ from bson.raw_bson import RawBSONDocument
 from pymongo.errors import PyMongoError
 
 from tailrace.config import Config
+from tailrace.config.options.filters import SKIPPED_OPERATIONS
 from tailrace.connectors.mongodb import record_format
 from tailrace.connectors.mongodb.catalog import TEMPORARY, table_id
 from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, Client, code_of, connect, set_name
@@ -22,6 +23,7 @@ from tailrace.connectors.mongodb.log.entries import change_events, time_of_entry
 from tailrace.connectors.mongodb.log.events import ChangeEvents
 from tailrace.connectors.mongodb.log.pipeline import always, is_watched, lists
 from tailrace.connectors.mongodb.log.stream import is_cursor_gone, lost
+from tailrace.connectors.mongodb.options import CAPTURE_SCOPE, CAPTURE_TARGET
 from tailrace.connectors.mongodb.position import end_of, time_of, timestamp
 from tailrace.connectors.mongodb.snapshot.reads import batches, first_of, oldest_time
 from tailrace.connectors.mongodb.types.layout import Buffer, Values
@@ -130,11 +132,11 @@ def wanted(config: Config, start: str, end: str) -> dict[str, Any]:
     """The condition of the entries of a range that may have captured changes; the client decides after it."""
     name, operations = (
         "$ns",
-        [entry for op, entry in _OPERATIONS.items() if op not in config.names("skipped.operations")],
+        [entry for op, entry in _OPERATIONS.items() if op not in config[SKIPPED_OPERATIONS]],
     )
     passing = lists(config, _DATABASE, name)
     named = [{"$in": [name, [".".join((table.database, table.table)) for table in always(config)]]}]
-    scope, watched = config.text("capture.scope"), config.optional("capture.target")
+    scope, watched = config[CAPTURE_SCOPE], config[CAPTURE_TARGET]
     inside = [] if scope == "deployment" else [{"$eq": [_DATABASE if scope == "database" else name, watched]}]
     plain = {
         "op": {"$in": operations},

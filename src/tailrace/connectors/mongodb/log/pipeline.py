@@ -9,9 +9,21 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.config.filters import Rule, TableFilter, table_named, tables_of_signals
+from tailrace.config.options.filters import SKIPPED_OPERATIONS
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.mongodb.catalog import TEMPORARY, is_temporary
 from tailrace.connectors.mongodb.config import is_for_replica
 from tailrace.connectors.mongodb.config import stages as user_stages
+from tailrace.connectors.mongodb.options import (
+    CAPTURE_MODE,
+    CAPTURE_MODE_FULL_UPDATE_TYPE,
+    CAPTURE_SCOPE,
+    CAPTURE_TARGET,
+    CURSOR_OVERSIZE_HANDLING_MODE,
+    CURSOR_OVERSIZE_SKIP_THRESHOLD,
+    CURSOR_PIPELINE_ORDER,
+    FILTERS_MATCH_MODE,
+)
 from tailrace.model.table import TableId
 
 DROP, RENAME = "drop", "rename"
@@ -25,23 +37,23 @@ def stages(config: Config, start: Stage) -> list[Stage]:
     opening: Stage = {"$changeStream": {**_images(config), **start}}
     if is_for_replica(config):
         opening["$changeStream"]["showExpandedEvents"] = True  # with the UUIDs of collections
-    if config.text("capture.scope") == "deployment":
+    if config[CAPTURE_SCOPE] == "deployment":
         opening["$changeStream"]["allChangesForCluster"] = True
-    handling, order = config.text("cursor.oversize.handling.mode"), config.text("cursor.pipeline.order")
+    handling, order = config[CURSOR_OVERSIZE_HANDLING_MODE], config[CURSOR_PIPELINE_ORDER]
     own: list[Stage] = [] if order == "user_only" else [_match(config)]
     user: list[Any] = user_stages(config)
     middle = user + own if order == "user_first" else own + user
-    first = [_small(config.number("cursor.oversize.skip.threshold"))] if handling == "skip" else []
+    first = [_small(config[CURSOR_OVERSIZE_SKIP_THRESHOLD])] if handling == "skip" else []
     last: list[Stage] = [{"$changeStreamSplitLargeEvent": {}}] if handling == "split" else []
     return [opening, *first, *middle, *last]
 
 
 def _images(config: Config) -> Stage:
     """Which documents come with changes."""
-    mode = config.text("capture.mode")
+    mode = config[CAPTURE_MODE]
     found = {}
     if "update_full" in mode:
-        looks_up = config.text("capture.mode.full.update.type") == "lookup"
+        looks_up = config[CAPTURE_MODE_FULL_UPDATE_TYPE] == "lookup"
         found["fullDocument"] = "updateLookup" if looks_up else "whenAvailable"
     if "pre_image" in mode:
         found["fullDocumentBeforeChange"] = "whenAvailable"
@@ -50,7 +62,7 @@ def _images(config: Config) -> Stage:
 
 def _match(config: Config) -> Stage:
     """What passes: the operations and namespaces that can be captured. The filter of the client decides after it."""
-    skipped = config.names("skipped.operations")
+    skipped = config[SKIPPED_OPERATIONS]
     wanted = [name for op, names in _OPERATIONS.items() if op not in skipped for name in names]
     # The names of a rename are compared by the client, as two of them matter.
     always_wanted = ["invalidate", *(STRUCTURAL if is_for_replica(config) else ())]
@@ -79,7 +91,7 @@ def captured(config: Config) -> Callable[[TableId], bool]:
 
 def is_watched(config: Config, table: TableId) -> bool:
     """Whether a collection is within what `capture.scope` and `capture.target` name."""
-    scope, target = config.text("capture.scope"), config.optional("capture.target")
+    scope, target = config[CAPTURE_SCOPE], config[CAPTURE_TARGET]
     return scope == "deployment" or target == (table.database if scope == "database" else str(table))
 
 
@@ -91,15 +103,15 @@ def _captured(config: Config) -> Callable[[TableId], bool]:
     `cursor.pipeline.order=user_only` it has no such stages, so that the lists of databases have no effect.
     """
     filters = TableFilter.from_config(config)
-    if not config.flag("compat.faults"):
+    if not config[COMPAT_FAULTS]:
         return filters.captures
-    if config.text("cursor.pipeline.order") == "user_only":
+    if config[CURSOR_PIPELINE_ORDER] == "user_only":
         return replace(filters, databases=Rule((), ())).captures
     rules = (filters.databases, filters.tables)
     is_listed = any(rule.include or rule.exclude for rule in rules)
     if not is_listed and filters.signals:
         return lambda table: table.unique in filters.signals
-    if config.text("filters.match.mode") == "literal":
+    if config[FILTERS_MATCH_MODE] == "literal":
         return filters.captures
 
     def is_captured(table: TableId) -> bool:
@@ -119,7 +131,7 @@ def always(config: Config) -> list[TableId]:
 
 def lists(config: Config, database: Any, name: Any) -> list[Stage]:
     """The include and exclude lists as expressions on a change's database and on its collection's whole name."""
-    if config.flag("compat.faults"):
+    if config[COMPAT_FAULTS]:
         return []
     filters = TableFilter.from_config(config)
     return [*_rule(database, filters.databases), *_rule(name, filters.tables)]

@@ -14,6 +14,7 @@ from bson import decode
 from pymongo.errors import PyMongoError
 
 from tailrace.config import Config
+from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.connectors.lost_log_remedies import NEW_CHECKPOINT, NEW_SNAPSHOT
 from tailrace.connectors.mongodb.client import (
     FAILURES,
@@ -30,6 +31,7 @@ from tailrace.connectors.mongodb.log.batch import Batch, read_batch
 from tailrace.connectors.mongodb.log.events import ChangeEvents
 from tailrace.connectors.mongodb.log.fragments import Fragments
 from tailrace.connectors.mongodb.log.pipeline import stages
+from tailrace.connectors.mongodb.options import CAPTURE_SCOPE, CAPTURE_TARGET
 from tailrace.connectors.mongodb.position import of_token, start_options, time_of
 from tailrace.connectors.retry import Backoff
 from tailrace.errors import OffsetError, SourceError
@@ -79,7 +81,7 @@ class ChangeStream:
             if not len(events) and reached is not None and time_of(reached) + 1 >= time_of(end):
                 break
             if time.monotonic() - waited_since > _PATIENCE_S:
-                log.warning("%s: %s", self._config.text("topic.prefix"), _NO_EVENTS)
+                log.warning("%s: %s", self._config[TOPIC_PREFIX], _NO_EVENTS)
                 waited_since = time.monotonic()
         self.position = end
 
@@ -129,7 +131,7 @@ class ChangeStream:
         if found.cursor == 0 and not (is_for_replica(self._config) and len(found.documents)):
             what = "the change stream has ended, as the watched database or collection was dropped or renamed"
             remedy = f"set capture.scope to deployment, or {NEW_CHECKPOINT}"
-            raise SourceError(what, where=self._config.optional("capture.target"), remedy=remedy)
+            raise SourceError(what, where=self._config[CAPTURE_TARGET], remedy=remedy)
         self._cursor = found.cursor
         return found
 
@@ -155,7 +157,7 @@ class ChangeStream:
 
 def target(config: Config) -> tuple[str, str]:
     """The database that commands of the stream go to, and the collection that the cursor is of."""
-    scope, watched = config.text("capture.scope"), config.optional("capture.target") or ""
+    scope, watched = config[CAPTURE_SCOPE], config[CAPTURE_TARGET] or ""
     database, _, collection = watched.partition(".")
     if scope == "collection":
         return database, collection
@@ -184,7 +186,7 @@ def lost(config: Config, position: str, why: str) -> OffsetError:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(time_of(position) >> 32))
     return OffsetError(
         f"the server's log no longer has the changes since {when} UTC ({why})",
-        where=f"{config.text('topic.prefix')}: position {position}",
+        where=f"{config[TOPIC_PREFIX]}: position {position}",
         remedy=f"{NEW_SNAPSHOT}; enlarge the oplog",
     )
 
@@ -193,7 +195,7 @@ def too_large(config: Config, position: str) -> SourceError:
     """The error for a change that the server cannot send, while the log is read or where it is opened behind one."""
     return SourceError(
         "a change event is larger than the 16 MB that the server can send",
-        where=f"{config.text('topic.prefix')}: after position {position}",
+        where=f"{config[TOPIC_PREFIX]}: after position {position}",
         remedy="set cursor.oversize.handling.mode to split (servers from 6.0.9 on), or to skip with "
         "cursor.oversize.skip.threshold; a capture.mode without pre-images makes events smaller",
     )

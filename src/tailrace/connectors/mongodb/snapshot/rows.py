@@ -26,6 +26,7 @@ from tailrace.connectors.mongodb.client import (
 from tailrace.connectors.mongodb.config import condition
 from tailrace.connectors.mongodb.documents import Documents
 from tailrace.connectors.mongodb.log.changes import ORDER_STEP, source_column
+from tailrace.connectors.mongodb.options import SNAPSHOT_FETCH_SIZE
 from tailrace.connectors.mongodb.position import DESCRIPTION_TYPE, end_of
 from tailrace.connectors.mongodb.snapshot.reads import at_time, batches, between, of_collection
 from tailrace.connectors.mongodb.types.layout import Buffer, Values
@@ -118,8 +119,8 @@ class _Rows:
         bounds = {} if split.is_whole else between(split.low, split.high)
         options: dict[str, Any] = {**at_time(split.moment.time), **of_collection(split.uuid), **bounds}
         options["filter"] = condition(split.condition)
-        if config.number("snapshot.fetch.size"):
-            options["batchSize"] = config.number("snapshot.fetch.size")
+        if config[SNAPSHOT_FETCH_SIZE]:
+            options["batchSize"] = config[SNAPSHOT_FETCH_SIZE]
         with FAILURES.translated(f"{split.table}: the snapshot cannot read the collection"):
             try:
                 for found in batches(client, split.table, options):

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.config.options.snapshot import SNAPSHOT_MAX_THREADS
 from tailrace.connectors.mongodb.catalog import Collections
 from tailrace.connectors.mongodb.client import FAILURES, SNAPSHOT_TOO_OLD, SNAPSHOT_UNAVAILABLE, Client, code_of
 from tailrace.connectors.mongodb.config import condition, conditions
@@ -34,7 +35,7 @@ class MongoCuts(Cuts):
         for text in wanted.values() if wanted is not None else ():
             user_filter(text)
         self._client, self._config, self._moment = client, config, moment
-        self.is_chunked = config.number("snapshot.max.threads") > 1
+        self.is_chunked = config[SNAPSHOT_MAX_THREADS] > 1
         self._is_of_signal = wanted is not None
         self._conditions = conditions(config) if wanted is None else wanted
         self._collections = Collections(client, config)

@@ -12,6 +12,7 @@ from bson.errors import BSONError
 
 from tailrace.config import Config
 from tailrace.connectors.mongodb.config import condition
+from tailrace.connectors.mongodb.options import MONGODB_SOCKET_TIMEOUT_MS
 from tailrace.errors import SignalError
 
 # Operators that run JavaScript on the server, which may hold it up for as long as it likes.
@@ -42,7 +43,7 @@ def user_filter(text: str | None) -> dict[str, Any]:
 
 def limit(config: Config, text: str | None) -> dict[str, int]:
     """The option of a read with a condition that ends it on the server, a moment before the socket's time is up."""
-    patience = config.number("mongodb.socket.timeout.ms")
+    patience = config[MONGODB_SOCKET_TIMEOUT_MS]
     return {} if text is None else {"maxTimeMS": max(1, patience * 9 // 10) if patience else _LONGEST_MS}
 
 

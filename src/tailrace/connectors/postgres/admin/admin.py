@@ -7,12 +7,14 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_DBNAME, DATABASE_HOSTNAME
 from tailrace.connectors.debezium_offset import Entry, findings
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Admin, Begun, Position, SourceState, TableOverview
 from tailrace.connectors.postgres import takeover
 from tailrace.connectors.postgres.admin import checks, operations, resumable, source_now
 from tailrace.connectors.postgres.ddl import event_triggers
+from tailrace.connectors.postgres.options import DATABASE_USER, PUBLICATION_AUTOCREATE_MODE, PUBLICATION_NAME, SLOT_NAME
 from tailrace.connectors.postgres.position import format_lsn, parse_lsn
 from tailrace.connectors.postgres.server import publication, published
 from tailrace.connectors.postgres.snapshot.selects import grants
@@ -42,7 +44,7 @@ class PostgresAdmin(Admin):
     def unreadable(self, tables: Sequence[TableId]) -> Finding:
         """See Admin.unreadable."""
         statements = grants(self._config, list(tables))
-        what = f"{self._config.text('database.user')} may not read the table, so its rows would never come"
+        what = f"{self._config[DATABASE_USER]} may not read the table, so its rows would never come"
         return Finding("select", False, what, "; ".join(statements))
 
     def position(self, offset: Mapping[str, Any]) -> Position | None:
@@ -84,15 +86,15 @@ class PostgresAdmin(Admin):
 
     def extended(self) -> str:
         """See Admin.extended."""
-        return f"the publication {self._config.text('publication.name')}"
+        return f"the publication {self._config[PUBLICATION_NAME]}"
 
     def owned(self) -> str:
         """See Admin.owned."""
-        text = self._config.text
-        place = f"{text('database.dbname')} at {text('database.hostname')}"
-        is_kept = text("publication.autocreate.mode") == "disabled"
-        publication = "" if is_kept else f" and publication {text('publication.name')}"
-        return f"slot {text('slot.name')}{publication} of database {place}"
+        config = self._config
+        place = f"{config[DATABASE_DBNAME]} at {config[DATABASE_HOSTNAME]}"
+        is_kept = config[PUBLICATION_AUTOCREATE_MODE] == "disabled"
+        publication = "" if is_kept else f" and publication {config[PUBLICATION_NAME]}"
+        return f"slot {config[SLOT_NAME]}{publication} of database {place}"
 
     def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
         """See Admin.drop."""

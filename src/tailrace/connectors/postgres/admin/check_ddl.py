@@ -14,6 +14,7 @@ from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.admin.check_tables import quoted
 from tailrace.connectors.postgres.ddl import event_triggers
+from tailrace.connectors.postgres.options import PUBLICATION_AUTOCREATE_MODE, PUBLICATION_NAME, ROWS_FOR_REPLICA
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ def ddl_findings(connection: psycopg.Connection[Any], config: Config) -> Iterato
     found = event_triggers.triggers(connection)
     again = f"as a superuser: {event_triggers.install_command(config)}"
     if found is None:
-        cost = ": a replica reads tables again whose columns or names change" if config.flag("rows.for.replica") else ""
+        cost = ": a replica reads tables again whose columns or names change" if config[ROWS_FOR_REPLICA] else ""
         yield Finding("ddl", True, f"no DDL triggers{cost}: `init --ddl`")
     elif found.table is None:
         what = "the DDL triggers are of an earlier version: what they report is ignored, as any role could forge it"
@@ -50,7 +51,7 @@ def warn_of_triggers(connection: psycopg.Connection[Any], config: Config) -> Non
 
 
 def _published(connection: psycopg.Connection[Any], config: Config, found: event_triggers.Triggers) -> Finding:
-    name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
+    name, mode = config[PUBLICATION_NAME], config[PUBLICATION_AUTOCREATE_MODE]
     row = connection.cursor(row_factory=tuple_row).execute(_PUBLISHED, [*event_triggers.TABLE, name]).fetchone()
     is_added = mode == "filtered" and found.is_ours
     if row is None and (mode == "all_tables" or is_added):

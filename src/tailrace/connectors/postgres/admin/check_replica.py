@@ -12,6 +12,7 @@ from tailrace.config import Config
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.catalog.structures import Structures
+from tailrace.connectors.postgres.options import ROWS_FOR_REPLICA
 from tailrace.connectors.postgres.server.partition_names import left_out
 from tailrace.connectors.postgres.server.published import captured, shown
 from tailrace.model.structure import Structure
@@ -26,7 +27,7 @@ _NAME = "replica"
 
 def replica_findings(connection: psycopg.Connection[Any], config: Config) -> Iterator[Finding]:
     """What is to be said of the captured tables where rows are for a replica. Raises psycopg.Error."""
-    if not (config.flag("rows.for.replica") and SnapshotMode.of(config).streams):
+    if not (config[ROWS_FOR_REPLICA] and SnapshotMode.of(config).streams):
         return
     before = connection.row_factory
     connection.row_factory = tuple_row

@@ -11,6 +11,8 @@ from psycopg.rows import dict_row
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter, key_columns
+from tailrace.config.options.databases import DATABASE_DBNAME
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.config.overrides import unmatched
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
@@ -69,14 +71,14 @@ def _captured(row: dict[str, Any], keys: TableKeys, config: Config) -> CapturedT
         row["unlogged"],
         row["owned"],
         row["readable"],
-        frozenset(key_columns(config, id_, columns) or keys.event(config.flag("compat.faults"))),
+        frozenset(key_columns(config, id_, columns) or keys.event(config[COMPAT_FAULTS])),
         frozenset(keys.identity(row["identity"], columns)),
         Indexed(id_, columns, keys.unique),
     )
 
 
 def _id(schema: str, table: str, config: Config) -> TableId:
-    return TableId(config.text("database.dbname"), schema, table)
+    return TableId(config[DATABASE_DBNAME], schema, table)
 
 
 def tables_findings(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding]:
@@ -85,7 +87,7 @@ def tables_findings(tables: Sequence[CapturedTable], config: Config) -> Iterator
         yield Finding(
             "tables",
             False,
-            f"no table of {config.text('database.dbname')} matches the filters",
+            f"no table of {config[DATABASE_DBNAME]} matches the filters",
             "check schema.include.list and table.include.list (whole names, schema.table), and the exclude lists",
         )
         return

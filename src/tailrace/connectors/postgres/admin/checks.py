@@ -10,6 +10,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding, within_limit
 from tailrace.connectors.offset import BEGIN
@@ -19,6 +20,7 @@ from tailrace.connectors.postgres.admin.check_encoding import encoding_findings
 from tailrace.connectors.postgres.admin.check_replica import replica_findings
 from tailrace.connectors.postgres.admin.check_tables import CapturedTable, captured_tables, quoted, tables_findings
 from tailrace.connectors.postgres.admin.resumable import slot_findings
+from tailrace.connectors.postgres.options import DATABASE_USER, PUBLICATION_NAME, SLOT_NAME
 from tailrace.connectors.postgres.server import replica_identity
 from tailrace.connectors.postgres.server.connect import connect, first_line, remedy_of
 from tailrace.connectors.postgres.server.lost_log import WITHOUT_PUBLICATION
@@ -138,7 +140,7 @@ def _role(server: _Server) -> Iterator[Finding]:
                  AND pg_has_role(own.oid, managed.oid, 'MEMBER')) AS replicates
            FROM pg_roles own WHERE rolname = current_user"""
     )
-    name = server.config.text("database.user") if row is None else row["rolname"]
+    name = server.config[DATABASE_USER] if row is None else row["rolname"]
     if row is not None and row["replicates"]:
         yield Finding("role", True, f"{name} may replicate")
         return
@@ -155,7 +157,7 @@ def _tables(server: _Server) -> Iterator[Finding]:
 
 
 def _publication(server: _Server) -> Iterator[Finding]:
-    connection, config, name = server.connection, server.config, server.config.text("publication.name")
+    connection, config, name = server.connection, server.config, server.config[PUBLICATION_NAME]
     mode = SnapshotMode.of(config)
     if server.has_begun and mode.streams and not mode.at_start and find(connection, name) is None:
         what = f"there is no publication {name}, and the pipeline has begun: changes written without it are lost"
@@ -165,7 +167,7 @@ def _publication(server: _Server) -> Iterator[Finding]:
 
 
 def _identity(server: _Server) -> Iterator[Finding]:
-    tables = [TableId(server.config.text("database.dbname"), table.schema, table.table) for table in server.tables]
+    tables = [TableId(server.config[DATABASE_DBNAME], table.schema, table.table) for table in server.tables]
     try:
         settings = replica_identity.plan(server.connection, server.config, tables)
     except ConfigError as error:
@@ -196,7 +198,7 @@ def _capacity(server: _Server) -> Iterator[Finding]:
                   current_setting('max_wal_senders')::int - (
                       SELECT count(*) FROM pg_stat_replication) AS senders,
                   EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %s) AS exists""",
-        server.config.text("slot.name"),
+        server.config[SLOT_NAME],
     )
     assert row is not None  # a SELECT without FROM gives one row
     snapshot = SnapshotMode.of(server.config).at_first

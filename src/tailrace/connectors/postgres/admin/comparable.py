@@ -11,6 +11,7 @@ from tailrace.config.filters import table_of_signals
 from tailrace.config.overrides import overrides
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.catalog.tables import Catalog
+from tailrace.connectors.postgres.options import PUBLICATION_NAME
 from tailrace.connectors.postgres.server.partition_names import first_of, lineages, published
 from tailrace.connectors.postgres.snapshot.selects import Selects
 from tailrace.connectors.shared_keys import key_not_unique
@@ -41,7 +42,7 @@ def aside(connection: psycopg.Connection, config: Config, tables: Iterable[Table
 
     A partitioned table is published as a whole or by its partitions; the other half is no table of the replica's.
     """
-    name, captured = config.text("publication.name"), {(table.schema, table.table): table for table in tables}
+    name, captured = config[PUBLICATION_NAME], {(table.schema, table.table): table for table in tables}
     sent = published(connection, name)
     halves = set(connection.execute(_HALVES)) & captured.keys() - sent
     for line in lineages(connection):
@@ -77,7 +78,7 @@ def _is_unique(catalog: Catalog, table: CapturedTable, key: Sequence[str]) -> bo
 
 
 def _unpublished(connection: psycopg.Connection, config: Config, table: CapturedTable) -> str | None:
-    name, id_ = config.text("publication.name"), table.schema.id
+    name, id_ = config[PUBLICATION_NAME], table.schema.id
     query = _PUBLISHED.format(filter="t.rowfilter" if connection.info.server_version >= 150_000 else "NULL")
     row = connection.execute(query.encode(), [name, id_.schema, id_.table]).fetchone()
     if row is None:

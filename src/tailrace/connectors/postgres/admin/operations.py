@@ -13,10 +13,12 @@ from psycopg.rows import class_row
 
 from tailrace.config import Config
 from tailrace.config.filters import OWN_SCHEMA, TableFilter
+from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.offset import position_of, readable
 from tailrace.connectors.ports import Begun, Detail, SourceState, TableOverview
 from tailrace.connectors.postgres.admin.resumable import offsets
 from tailrace.connectors.postgres.ddl import event_triggers
+from tailrace.connectors.postgres.options import PUBLICATION_AUTOCREATE_MODE, PUBLICATION_NAME, SLOT_NAME
 from tailrace.connectors.postgres.position import claim_of_slot, format_lsn, parse_lsn
 from tailrace.connectors.postgres.server import control
 from tailrace.connectors.postgres.server import slot as slots
@@ -99,7 +101,7 @@ def tables(config: Config) -> list[TableOverview]:
     """The database's own permanent tables, partitions too, by name, but for those `left_out`. Raises SourceError."""
     with server_errors("the tables cannot be listed"), connect(config) as connection:
         rows = connection.execute(_TABLES).fetchall()
-        captures, database = TableFilter.from_config(config).captures, config.text("database.dbname")
+        captures, database = TableFilter.from_config(config).captures, config[DATABASE_DBNAME]
         captured = [tuple(row[:2]) for row in rows if captures(TableId(database, *row[:2]))]
         others = left_out(connection, config, captured)
         return [_overview(config, *row) for row in rows if tuple(row[:2]) not in others]
@@ -108,12 +110,12 @@ def tables(config: Config) -> list[TableOverview]:
 def comments(config: Config) -> dict[TableId, str]:
     """The comments of tables. Raises SourceError."""
     with server_errors("the comments of tables cannot be read"), connect(config) as connection:
-        rows, database = connection.execute(_COMMENTS).fetchall(), config.text("database.dbname")
+        rows, database = connection.execute(_COMMENTS).fetchall(), config[DATABASE_DBNAME]
         return {TableId(database, schema, table): comment for schema, table, comment in rows}
 
 
 def _overview(config: Config, schema: str, table: str, *facts: Any) -> TableOverview:
-    overview = TableOverview(TableId(config.text("database.dbname"), schema, table), *facts)
+    overview = TableOverview(TableId(config[DATABASE_DBNAME], schema, table), *facts)
     return overview if overview.has_key else replace(overview, remark=NO_KEY)
 
 
@@ -130,7 +132,7 @@ def state(config: Config, pipeline: str | None) -> SourceState:
         row = connection.execute(_CURRENT).fetchone()
         names = connection.execute(_APPLICATIONS).fetchall()
         with connection.cursor(row_factory=class_row(SlotState)) as cursor:
-            slot = cursor.execute(_SLOT, [config.text("slot.name")]).fetchone()
+            slot = cursor.execute(_SLOT, [config[SLOT_NAME]]).fetchone()
     assert row is not None  # a SELECT without FROM has one row
     reads_snapshot = (slots.snapshot_application(f"tailrace {pipeline}"),) in names
     return state_of(row[0], slot, reads_snapshot=reads_snapshot)
@@ -166,12 +168,12 @@ def drop(config: Config, begun: Begun | None, *, force: bool = False) -> list[st
     """
     try:
         with connect(config) as connection:
-            slot = config.text("slot.name")
+            slot = config[SLOT_NAME]
             done = [_drop_slot(connection, config, begun, force=force), _drop_publication(connection, config)]
             return done + event_triggers.remove(connection, slot)
     except psycopg.Error as error:
         remedy = "Run it as the owner of the publication, with a role that has REPLICATION."
-        raise SourceError(first_line(error), where=config.text("database.dbname"), remedy=remedy) from error
+        raise SourceError(first_line(error), where=config[DATABASE_DBNAME], remedy=remedy) from error
 
 
 def drop_at_stop(config: Config, begun: Begun) -> None:
@@ -189,7 +191,7 @@ def drop_at_stop(config: Config, begun: Begun) -> None:
 
 
 def _drop_slot(connection: psycopg.Connection, config: Config, begun: Begun | None, *, force: bool) -> str:
-    name = config.text("slot.name")
+    name = config[SLOT_NAME]
     slot = slots.find(connection, name)
     if slot is None:
         return f"slot {name}: there is none"
@@ -219,8 +221,8 @@ def _is_owned(connection: psycopg.Connection, config: Config, slot: slots.Slot, 
 
 
 def _drop_publication(connection: psycopg.Connection, config: Config) -> str:
-    name = config.text("publication.name")
-    if config.text("publication.autocreate.mode") == "disabled":
+    name = config[PUBLICATION_NAME]
+    if config[PUBLICATION_AUTOCREATE_MODE] == "disabled":
         return f"publication {name}: kept, as publication.autocreate.mode is disabled"
     if connection.execute("SELECT FROM pg_publication WHERE pubname = %s", [name]).fetchone() is None:
         return f"publication {name}: there is none"

@@ -10,11 +10,13 @@ import psycopg
 from psycopg.rows import dict_row
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.offset import BEGIN, SNAPSHOT, Reached, fields
 from tailrace.connectors.ports import Begun
 from tailrace.connectors.postgres.catalog.tables import system_identifier
+from tailrace.connectors.postgres.options import SLOT_NAME
 from tailrace.connectors.postgres.position import SOURCE, claim_of_slot, parse_lsn
 from tailrace.connectors.postgres.position import claim as claim_of
 from tailrace.connectors.postgres.server import control, lost_log
@@ -34,7 +36,7 @@ _FORGOTTEN_SECONDS = 10.0
 
 def slot_findings(connection: psycopg.Connection[Any], config: Config, begun: Begun | None) -> Iterator[Finding]:
     """Every problem of the slot; one that says it is fine if there is none. `begun` is None without a checkpoint."""
-    name = config.text("slot.name")
+    name = config[SLOT_NAME]
     row = connection.cursor(row_factory=dict_row).execute(_SLOT, [name]).fetchone()
     own = None if begun is None else _application(*begun)
     problems = [] if row is None else list(_problems(name, row, own))
@@ -114,7 +116,7 @@ def offsets(
     connection: psycopg.Connection, config: Config, committed: Mapping[str, Any], planned: Mapping[str, Any] | None
 ) -> tuple[Reached, Reached]:
     """The offsets of a checkpoint. Raises OffsetError if it is another source's."""
-    source = f"{system_identifier(connection)}/{config.text('database.dbname')}/{config.text('slot.name')}"
+    source = f"{system_identifier(connection)}/{config[DATABASE_DBNAME]}/{config[SLOT_NAME]}"
     here = Reached(**fields(committed, SOURCE.connector, source, parse_lsn))
     return here, here if planned is None else Reached(**fields(planned, SOURCE.connector, source, parse_lsn))
 

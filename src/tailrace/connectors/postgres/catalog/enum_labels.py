@@ -8,6 +8,7 @@ import psycopg
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.model.table import TableId
 
 Labels = Mapping[str, Sequence[str]]
@@ -59,7 +60,7 @@ def _all(connection: psycopg.Connection) -> dict[str, list[str]]:
 
 def _of_others(connection: psycopg.Connection, config: Config) -> set[str]:
     """Enums of tables that are not captured. One that no table has may be of a table or column dropped meanwhile."""
-    captures, database = TableFilter.from_config(config).captures, config.text("database.dbname")
+    captures, database = TableFilter.from_config(config).captures, config[DATABASE_DBNAME]
     captured: dict[tuple[str, str], bool] = {}
     sides: dict[bool, set[str]] = {True: set(), False: set()}
     for oid, *name in connection.execute(_USES):

@@ -14,6 +14,7 @@ import psycopg
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.postgres.catalog.capturing import NEXT, Capturing
 from tailrace.connectors.postgres.catalog.description import Around, Columns, Description, Row
 from tailrace.connectors.postgres.catalog.members import FULL, Families, Family
@@ -102,7 +103,7 @@ class Structures:
         """The tables whose changes come by their own names."""
         if config != self._config:
             self._config, self._captured, self._made = config, {}, {}
-        lists, database = TableFilter.from_config(config), config.text("database.dbname")
+        lists, database = TableFilter.from_config(config), config[DATABASE_DBNAME]
         rows = {tuple(row[:2]): row[2:] for row in connection.execute(_TABLES.encode())}
         for name in rows.keys() - self._captured.keys():
             table = TableId(database, *name)

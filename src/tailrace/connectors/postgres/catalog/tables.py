@@ -12,6 +12,8 @@ from psycopg.rows import tuple_row
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.config.options.databases import DATABASE_DBNAME
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.config.processors import reselect
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable, Columns
@@ -19,6 +21,7 @@ from tailrace.connectors.postgres.catalog.defaults import parse_default
 from tailrace.connectors.postgres.catalog.enum_labels import Labels
 from tailrace.connectors.postgres.catalog.table_keys import table_keys
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation, RelationColumn
+from tailrace.connectors.postgres.options import ROWS_FOR_REPLICA
 from tailrace.connectors.postgres.server.partition_names import left_out
 from tailrace.connectors.postgres.types.pg_type import PgType
 from tailrace.connectors.postgres.types.source_type import driver_type, source_type
@@ -123,9 +126,9 @@ class Catalog:
         self.connection = connection
         self.config = config
         self.filter = TableFilter.from_config(config)
-        self.database = config.text("database.dbname")
-        self._faults = config.flag("compat.faults")
-        self._keeps_rows = config.flag("rows.for.replica")
+        self.database = config[DATABASE_DBNAME]
+        self._faults = config[COMPAT_FAULTS]
+        self._keeps_rows = config[ROWS_FOR_REPLICA]
         self._labels = labels
         self._columns = Columns(config)
         self._types: dict[int, tuple[PgType, int | None]] = {}

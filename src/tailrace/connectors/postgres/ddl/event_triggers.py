@@ -16,6 +16,7 @@ from psycopg.rows import tuple_row
 
 from tailrace.config import Config
 from tailrace.config.filters import OWN_SCHEMA
+from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.postgres.server.connect import address, connect, first_line
 from tailrace.errors import SourceError
 
@@ -113,7 +114,7 @@ def install(config: Config) -> None:
             connection.execute(install_statements().encode())
         except psycopg.Error as error:
             remedy = f"Have a superuser run this in the database, on the primary:\n\n{install_statements()}"
-            where = f"DDL triggers of {config.text('database.dbname')}"
+            where = f"DDL triggers of {config[DATABASE_DBNAME]}"
             raise SourceError(f"cannot be made: {first_line(error)}", where=where, remedy=remedy) from error
 
 

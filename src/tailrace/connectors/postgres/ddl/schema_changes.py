@@ -9,6 +9,7 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.postgres.ddl import event_triggers
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.position import format_lsn
@@ -107,7 +108,7 @@ class SchemaChangeReader:
         return []
 
     def _changes(self, report: Mapping[str, Any], lsn: int) -> Iterator[tuple[TableId, SchemaChange, str | None]]:
-        database = self.config.text("database.dbname")
+        database = self.config[DATABASE_DBNAME]
         for node in report["tables"]:
             table = TableId(database, node["schema"], node["name"])
             was = node.get("was")

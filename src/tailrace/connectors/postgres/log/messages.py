@@ -12,9 +12,11 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.config.filters import Rule
+from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.postgres.ddl.event_triggers import OLD_PREFIX, install_command
 from tailrace.connectors.postgres.log.protocol.framing import Ints
 from tailrace.connectors.postgres.log.protocol.pgoutput import Messages
+from tailrace.connectors.postgres.options import MESSAGE_PREFIX_EXCLUDE_LIST, MESSAGE_PREFIX_INCLUDE_LIST
 from tailrace.connectors.types.binary import binary_type
 from tailrace.connectors.value_type import ValueType, converted, text_type
 from tailrace.model.arrow import flags, mask
@@ -43,8 +45,9 @@ class LogicalMessages:
             Column(name, kind.schema.with_(optional=True), kind.arrow)
             for name, kind in (("prefix", prefix), ("content", content))
         )
-        table = TableSchema(TableId(config.text("database.dbname"), "", ""), columns, ("prefix",), ())
-        return LogicalMessages(Rule.of(config, "message.prefix"), content, table, install_command(config))
+        table = TableSchema(TableId(config[DATABASE_DBNAME], "", ""), columns, ("prefix",), ())
+        rule = Rule(config[MESSAGE_PREFIX_INCLUDE_LIST], config[MESSAGE_PREFIX_EXCLUDE_LIST])
+        return LogicalMessages(rule, content, table, install_command(config))
 
     def captured(self, found: Messages) -> Messages:
         """The messages whose prefix is captured, those of DDL triggers of earlier versions never."""

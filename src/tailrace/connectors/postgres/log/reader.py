@@ -11,6 +11,8 @@ import psycopg
 from tailrace.config import Config
 from tailrace.config.faults import Faults
 from tailrace.config.filters import TableFilter
+from tailrace.config.options.databases import DATABASE_DBNAME
+from tailrace.config.options.events import PROVIDE_TRANSACTION_METADATA
 from tailrace.config.processors import reselect
 from tailrace.connectors import reader_client
 from tailrace.connectors.base import Chunk
@@ -118,7 +120,7 @@ def _decoded(config: Config, wanted: LogRange) -> Iterator[Chunk]:
         decoder = LogDecoder(descriptions.describe, wanted.last_commit, about.tables, about.relations)
         decoder.prepare = descriptions.prepare
         decoder.messages, decoder.xmin = LogicalMessages.of(config), wanted.xmin
-        decoder.has_marks = config.flag("provide.transaction.metadata")
+        decoder.has_marks = config[PROVIDE_TRANSACTION_METADATA]
         decoder.faults = Faults.of(config)
         decoder.schema_changes = SchemaChangeReader.of(config)
         decoder.computed = opened.enter_context(closing(Computed(config)))
@@ -210,7 +212,7 @@ class Descriptions:
         return Catalog(connection, self.config, self._about.labels, self._about.structures.values)
 
     def _captures(self, relation: Relation) -> bool:
-        return self._filter.captures(TableId(self.config.text("database.dbname"), relation.schema, relation.table))
+        return self._filter.captures(TableId(self.config[DATABASE_DBNAME], relation.schema, relation.table))
 
     def _connected(self) -> psycopg.Connection:
         if self._connection is None or self._connection.closed:

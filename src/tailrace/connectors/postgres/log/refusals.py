@@ -9,6 +9,7 @@ from psycopg import errors, pq
 from psycopg.pq.abc import PGresult
 
 from tailrace.config import Config
+from tailrace.connectors.postgres.options import SLOT_NAME
 from tailrace.connectors.postgres.position import Claim
 from tailrace.connectors.postgres.server.connect import NOT_UTF8, connect, first_line, is_transient
 from tailrace.connectors.postgres.server.lost_log import WITHOUT_PUBLICATION, WITHOUT_SLOT, find
@@ -90,7 +91,7 @@ def ended_by(cause: psycopg.Error) -> Exception:
 
 def stream_error(config: Config, claim: Claim, error: psycopg.Error | SourceError) -> TailraceError:
     """The error for the reader of the log: Interrupted if a retry may succeed."""
-    where = f"slot {config.text('slot.name')}"
+    where = f"slot {config[SLOT_NAME]}"
     said = first_line(error)
     if _worth_retrying(error) or is_listed(config, error):
         return Interrupted(said, where=where, remedy="the server's log says what ended the connection")

@@ -20,6 +20,7 @@ from tailrace.connectors.postgres.log.feed import BLOCK_BYTES, Feed, feed
 from tailrace.connectors.postgres.log.protocol.framing import CORRUPT, XLOG_HEADER
 from tailrace.connectors.postgres.log.protocol.pgoutput import EPOCH_US, RELATION
 from tailrace.connectors.postgres.log.protocol.segment import Segment
+from tailrace.connectors.postgres.options import PUBLICATION_NAME, SLOT_NAME, STATUS_UPDATE_INTERVAL_MS
 from tailrace.connectors.postgres.position import format_lsn
 from tailrace.connectors.postgres.server import slot as slots
 from tailrace.connectors.postgres.server.connect import connect
@@ -88,7 +89,7 @@ class Replication:
 
         With more patience a connection that says nothing is taken for dead so many times later.
         """
-        interval = config.number("status.update.interval.ms") / 1000
+        interval = config[STATUS_UPDATE_INTERVAL_MS] / 1000
         silent_seconds = patience * max(_LEAST_SILENT_SECONDS, _SILENT_INTERVALS * interval)
         connection = connect(config, replication=True, application=application)
         try:
@@ -227,13 +228,13 @@ class Replication:
 
 
 def _command(config: Config, start: int) -> sql.Composed:
-    options = {"proto_version": "1", "publication_names": config.text("publication.name"), "messages": "true"}
+    options = {"proto_version": "1", "publication_names": config[PUBLICATION_NAME], "messages": "true"}
     options |= slots.stream_parameters(config)
     listed = sql.SQL(", ").join(
         sql.SQL("{} {}").format(sql.Identifier(option), sql.Literal(value)) for option, value in options.items()
     )
     return sql.SQL("START_REPLICATION SLOT {} LOGICAL {} ({})").format(
-        sql.Identifier(config.text("slot.name")), sql.SQL(format_lsn(start)), listed
+        sql.Identifier(config[SLOT_NAME]), sql.SQL(format_lsn(start)), listed
     )
 
 

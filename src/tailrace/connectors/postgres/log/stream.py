@@ -25,6 +25,7 @@ from tailrace.connectors.postgres.log.protocol.framing import PADDING
 from tailrace.connectors.postgres.log.protocol.segment import Segment, descriptions, segment
 from tailrace.connectors.postgres.log.refusals import broken, stream_error, without_publication
 from tailrace.connectors.postgres.log.replication import Asker, Replication, Silent
+from tailrace.connectors.postgres.options import LSN_FLUSH_MODE, PUBLICATION_NAME, SLOT_NAME
 from tailrace.connectors.postgres.position import Claim
 from tailrace.connectors.postgres.server.connect import connect, first_line, planner_application
 from tailrace.connectors.postgres.server.lost_log import taken
@@ -95,12 +96,12 @@ class LogStream:
         self.position, self._is_reading = None, True
         try:
             replication = self._opened(claim, claim.start)
-            replication.confirmed = 0 if self.config.text("lsn.flush.mode") == "manual" else claim.start
+            replication.confirmed = 0 if self.config[LSN_FLUSH_MODE] == "manual" else claim.start
             replication.last_commit = wanted.last_commit
             replication.report()
             yield from self._blocks(replication, wanted, claim.end, client)
             if replication.warning is not None:
-                raise without_publication(self.config.text("publication.name"))
+                raise without_publication(self.config[PUBLICATION_NAME])
             replication.report()
             self.position, self._patience = claim.end, 1
         except (psycopg.OperationalError, SourceError) as error:
@@ -235,11 +236,11 @@ class LogStream:
             if replication.is_report_due:
                 replication.report(ask=True)
         except (psycopg.OperationalError, SourceError) as error:
-            log.info("slot %s is released: %s", self.config.text("slot.name"), first_line(error))
+            log.info("slot %s is released: %s", self.config[SLOT_NAME], first_line(error))
             self._give_up(error)
             return
         if replication.is_stopping and not self._is_reading:
-            log.info("slot %s is released, as the server stops", self.config.text("slot.name"))
+            log.info("slot %s is released, as the server stops", self.config[SLOT_NAME])
             self.close()
 
     def is_wanted(self) -> bool:

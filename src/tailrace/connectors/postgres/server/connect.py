@@ -13,7 +13,23 @@ from typing import Any
 import psycopg
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_DBNAME, DATABASE_HOSTNAME, DATABASE_PORT
 from tailrace.connectors.ahead import Patience
+from tailrace.connectors.postgres.options import (
+    DATABASE_CONNECT_TIMEOUT,
+    DATABASE_INITIAL_STATEMENTS,
+    DATABASE_LOGIN_TIMEOUT,
+    DATABASE_PASSWORD,
+    DATABASE_QUERY_TIMEOUT_MS,
+    DATABASE_SOCKET_TIMEOUT,
+    DATABASE_SSLCERT,
+    DATABASE_SSLKEY,
+    DATABASE_SSLMODE,
+    DATABASE_SSLPASSWORD,
+    DATABASE_SSLROOTCERT,
+    DATABASE_TCP_KEEP_ALIVE,
+    DATABASE_USER,
+)
 from tailrace.connectors.postgres.server.refusal import state_of_refusal
 from tailrace.connectors.postgres.server.silence import Connection, Limit, Watch
 from tailrace.errors import SourceError
@@ -103,20 +119,20 @@ def planner_application(application: str) -> str:
 def parameters(config: Config, *, replication: bool = False, application: str | None = None) -> dict[str, Any]:
     """libpq's parameters of a connection."""
     settings = {**SESSION_SETTINGS, **HOLDING_SETTINGS, **(REPLICATION_SETTINGS if replication else {})}
-    if config.flag("database.tcpKeepAlive"):
+    if config[DATABASE_TCP_KEEP_ALIVE]:
         settings |= ALIVE_SETTINGS
     wanted = {
-        "host": config.text("database.hostname"),
-        "port": config.number("database.port"),
-        "user": config.text("database.user"),
-        "password": config.optional("database.password"),
-        "dbname": config.text("database.dbname"),
-        "sslmode": config.text("database.sslmode"),
-        "sslcert": config.optional("database.sslcert"),
-        "sslkey": config.optional("database.sslkey"),
-        "sslpassword": config.optional("database.sslpassword"),
-        "sslrootcert": config.optional("database.sslrootcert"),
-        "keepalives": int(config.flag("database.tcpKeepAlive")),
+        "host": config[DATABASE_HOSTNAME],
+        "port": config[DATABASE_PORT],
+        "user": config[DATABASE_USER],
+        "password": config[DATABASE_PASSWORD],
+        "dbname": config[DATABASE_DBNAME],
+        "sslmode": config[DATABASE_SSLMODE],
+        "sslcert": config[DATABASE_SSLCERT],
+        "sslkey": config[DATABASE_SSLKEY],
+        "sslpassword": config[DATABASE_SSLPASSWORD],
+        "sslrootcert": config[DATABASE_SSLROOTCERT],
+        "keepalives": int(config[DATABASE_TCP_KEEP_ALIVE]),
         "keepalives_idle": _PROBE_AFTER_S,
         "keepalives_interval": _PROBE_EACH_S,
         "keepalives_count": _PROBES,
@@ -132,7 +148,7 @@ def parameters(config: Config, *, replication: bool = False, application: str | 
 
 def _connect_seconds(config: Config) -> int:
     """The limit of connecting, logging in included; 0 is none."""
-    given = (config.number("database.connectTimeout"), config.number("database.loginTimeout"))
+    given = (config[DATABASE_CONNECT_TIMEOUT], config[DATABASE_LOGIN_TIMEOUT])
     return min((seconds for seconds in given if seconds), default=0)
 
 
@@ -172,16 +188,16 @@ def _with_state(error: psycopg.Error, given: dict[str, Any]) -> psycopg.Error:
 
 def patience(config: Config, column: str, value: object) -> Patience:
     """How long to wait for an answer over the connection whose server process pg_stat_activity has so."""
-    seconds = config.number("database.socketTimeout")
+    seconds = config[DATABASE_SOCKET_TIMEOUT]
     return Limit(seconds) if seconds else Watch(parameters(config), column, value)
 
 
 def initial_statements(config: Config) -> list[str]:
     """What a connection begins with."""
     # `;;` is a literal semicolon (Debezium's documentation of database.initial.statements).
-    given = (config.optional("database.initial.statements") or "").replace(";;", "\0").split(";")
+    given = (config[DATABASE_INITIAL_STATEMENTS] or "").replace(";;", "\0").split(";")
     own = [statement.replace("\0", ";") for statement in given if statement.strip()]
-    timeout = config.number("database.query.timeout.ms")
+    timeout = config[DATABASE_QUERY_TIMEOUT_MS]
     return [_UNLIMITED_TRANSACTIONS, f"SET statement_timeout = {timeout}", *own]
 
 
@@ -198,7 +214,7 @@ def _remedy_by_words(error: Exception) -> str | None:
 
 def address(config: Config) -> str:
     """The database, as errors name it."""
-    return f"{config.text('database.hostname')}:{config.number('database.port')}/{config.text('database.dbname')}"
+    return f"{config[DATABASE_HOSTNAME]}:{config[DATABASE_PORT]}/{config[DATABASE_DBNAME]}"
 
 
 def refused(table: str, said: str, state: str | None) -> SourceError:

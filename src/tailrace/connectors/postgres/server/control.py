@@ -13,6 +13,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from tailrace.config import Config
+from tailrace.connectors.postgres.options import SLOT_MAX_RETRIES, SLOT_NAME, SLOT_RETRY_DELAY_MS
 from tailrace.connectors.postgres.server.connect import connect, is_transient, planner_application, server_errors
 from tailrace.connectors.postgres.server.history import LogEnd, log_end
 from tailrace.connectors.retry import retrying
@@ -96,7 +97,7 @@ class Control:
 
     def log_end(self, *, with_timeline: bool = True) -> LogEnd:
         """Where the log ends, with the timeline if the server has a function that tells it (Aurora keeps no files)."""
-        name, with_timeline = self._config.text("slot.name"), with_timeline and self._has_timelines
+        name, with_timeline = self._config[SLOT_NAME], with_timeline and self._has_timelines
         try:
             return self.ask(lambda connection: log_end(connection, name, with_timeline=with_timeline))
         except SourceError as error:
@@ -144,8 +145,8 @@ def take(connection: psycopg.Connection, config: Config, application: str) -> No
     connection.execute("SELECT set_config('application_name', %s, false)", [application])
     for name, seconds in _KEEPALIVES.items():
         connection.execute(f"SET {name} = {seconds}".encode())
-    slot = config.text("slot.name")
-    wait = config.number("slot.max.retries") * config.number("slot.retry.delay.ms") / 1000
+    slot = config[SLOT_NAME]
+    wait = config[SLOT_MAX_RETRIES] * config[SLOT_RETRY_DELAY_MS] / 1000
     deadline = time.monotonic() + max(wait, _GRACE_SECONDS)
     has_logged = False
     while connection.execute("SELECT pg_try_advisory_lock(%s)", [_key(slot)]).fetchone() != (True,):

@@ -11,6 +11,7 @@ from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.connectors.postgres.log.protocol.pgoutput import EPOCH_US
+from tailrace.connectors.postgres.options import PUBLICATION_NAME
 from tailrace.connectors.postgres.position import Claim, Seen, format_lsn, parse_lsn
 from tailrace.connectors.postgres.server.connect import connect, first_line
 from tailrace.connectors.postgres.server.slot import Slot, stream_parameters
@@ -172,7 +173,7 @@ def _transactions(
 
     Times are in microseconds since 2000. None if somebody has begun to read the slot.
     """
-    publication = config.text("publication.name")
+    publication = config[PUBLICATION_NAME]
     options = {"proto_version": "1", "publication_names": publication, **stream_parameters(config)}
     query = sql.SQL(_COMMITS).format(
         slot=sql.Literal(slot.name),

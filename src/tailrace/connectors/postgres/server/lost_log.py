@@ -9,6 +9,7 @@ import psycopg
 
 from tailrace.config import Config
 from tailrace.connectors.lost_log_remedies import AFTER_DROP, NEW_CHECKPOINT
+from tailrace.connectors.postgres.options import OFFSET_MISMATCH_STRATEGY, SLOT_NAME
 from tailrace.connectors.postgres.position import Claim, format_lsn
 from tailrace.connectors.postgres.server import history
 from tailrace.connectors.postgres.server import slot as slots
@@ -71,7 +72,7 @@ def _history(connection: psycopg.Connection, config: Config, claim: Claim, slot:
     reached = claim.end if claim.end is not None else claim.start
     if reached is None:
         return None
-    name = config.text("slot.name")
+    name = config[SLOT_NAME]
     now = history.log_end(connection, name, with_timeline=claim.timeline is not None)
     left = history.left_at(config, now, claim.timeline, reached)
     if left is not None:
@@ -82,7 +83,7 @@ def _history(connection: psycopg.Connection, config: Config, claim: Claim, slot:
 
 def _slot(connection: psycopg.Connection, config: Config, claim: Claim, slot: slots.Slot | None) -> Gap | None:
     """Whether the slot is there and can give the log."""
-    name = config.text("slot.name")
+    name = config[SLOT_NAME]
     if slot is None or slot.is_lost:
         end = history.log_end(connection, name, with_timeline=False).lsn
         if slot is None:
@@ -92,7 +93,7 @@ def _slot(connection: psycopg.Connection, config: Config, claim: Claim, slot: sl
         return Gap(why, _lost(claim, end), name, remedy)
     if slot.confirmed is None or claim.owns(slot.confirmed):
         return None
-    is_trusted = claim.start is not None and config.text("offset.mismatch.strategy") in _TRUSTING
+    is_trusted = claim.start is not None and config[OFFSET_MISMATCH_STRATEGY] in _TRUSTING
     return Gap("the slot was moved", f"{_lost(claim, slot.confirmed)} ({slot})", name, AGAIN, is_trusted)
 
 

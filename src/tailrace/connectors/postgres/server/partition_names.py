@@ -12,6 +12,12 @@ from psycopg.rows import tuple_row
 from tailrace.config import Config
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
+from tailrace.connectors.postgres.options import (
+    PUBLICATION_AUTOCREATE_MODE,
+    PUBLICATION_NAME,
+    PUBLISH_VIA_PARTITION_ROOT,
+    ROWS_FOR_REPLICA,
+)
 
 Name = tuple[str, str]
 Lineage = tuple[Name, ...]
@@ -62,7 +68,7 @@ def left_out(connection: psycopg.Connection[Any], config: Config, captured: Coll
 
     A replica of them would stand still, so that it has none. It is asked of the catalogue, without a lock of a table.
     """
-    if not (config.flag("rows.for.replica") and SnapshotMode.of(config).streams):
+    if not (config[ROWS_FOR_REPLICA] and SnapshotMode.of(config).streams):
         return frozenset()
     names = {*captured}
     lines = [line for line in lineages(connection) if len(names.intersection(line)) > 1]
@@ -74,10 +80,10 @@ def left_out(connection: psycopg.Connection[Any], config: Config, captured: Coll
 
 def _comes_as(connection: psycopg.Connection[Any], config: Config, captured: set[Name]) -> ComesAs:
     """By the publication, or by the one that a start makes or fills."""
-    name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
+    name, mode = config[PUBLICATION_NAME], config[PUBLICATION_AUTOCREATE_MODE]
     cursor = connection.cursor(row_factory=tuple_row)
     row = cursor.execute(_PUBLICATION, [name]).fetchone()
-    has_all, via_root = row or (mode == "all_tables", config.flag("publish.via.partition.root"))
+    has_all, via_root = row or (mode == "all_tables", config[PUBLISH_VIA_PARTITION_ROOT])
     listed = {*cursor.execute(_LISTED, [name]).fetchall(), *(captured if mode == "filtered" else ())}
     has_schemas = connection.info.server_version >= _SCHEMAS_SINCE
     schemas = {each for (each,) in cursor.execute(_SCHEMAS, [name])} if has_schemas else set()

@@ -11,8 +11,15 @@ import psycopg
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.catalog.tables import Catalog
+from tailrace.connectors.postgres.options import (
+    DATABASE_QUERY_TIMEOUT_MS,
+    INTERNAL_CREATE_SLOT_COMMAND_TIMEOUT,
+    PUBLICATION_AUTOCREATE_MODE,
+    PUBLICATION_NAME,
+)
 from tailrace.connectors.postgres.server import replica_identity
 from tailrace.connectors.postgres.server.connect import connect, first_line, server_errors
 from tailrace.connectors.postgres.server.partition_names import Name, first_of, lineages, published, unheard
@@ -56,7 +63,7 @@ def ensure(
     Before that, replica identities are set where the configuration names them. With `create` off a missing publication
     stays missing. Raises SourceError.
     """
-    name = config.text("publication.name")
+    name = config[PUBLICATION_NAME]
     actions = plan(connection, config, create=create)
     lacks = [lack for action in actions for lack in action.lacks]
     wished = _wished(connection, config, tables)
@@ -91,7 +98,7 @@ def _wished(connection: psycopg.Connection[Any], config: Config, tables: Sequenc
 
 def _broken(connection: psycopg.Connection[Any], config: Config, actions: Sequence[Action]) -> list[Finding]:
     """See `breaking`; entries for identities that contradict each other are reported where they are checked."""
-    database = config.text("database.dbname")
+    database = config[DATABASE_DBNAME]
     tables = [TableId(database, *table.name) for table in captured(connection, config)]
     try:
         wished = _wished(connection, config, tables)
@@ -102,7 +109,7 @@ def _broken(connection: psycopg.Connection[Any], config: Config, actions: Sequen
 
 def predicted(connection: psycopg.Connection[Any], config: Config, *, begun: bool) -> Iterator[Finding]:
     """What a start finds, does and lacks, for `check` and for the first start itself, which so fails before it acts."""
-    name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
+    name, mode = config[PUBLICATION_NAME], config[PUBLICATION_AUTOCREATE_MODE]
     there = find(connection, name)
     try:
         actions = plan(connection, config)
@@ -134,7 +141,7 @@ def demand(connection: psycopg.Connection, config: Config, rights: Callable[[], 
     """
     errors = [finding for finding in predicted(connection, config, begun=False) if finding.ok is False]
     if errors:
-        name = config.text("publication.name")
+        name = config[PUBLICATION_NAME]
         what = "; ".join(finding.what.removeprefix(f"{name}: ") for finding in errors)
         remedies = [*rights(), *(finding.remedy for finding in errors if finding.remedy)]
         raise SourceError(what, where=f"publication {name}", remedy="; ".join(remedies) or None)
@@ -142,7 +149,7 @@ def demand(connection: psycopg.Connection, config: Config, rights: Callable[[], 
 
 def include(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> list[str]:
     """Add those of the tables that it lacks to a publication that lists tables; returns them. Raises SourceError."""
-    name = config.text("publication.name")
+    name = config[PUBLICATION_NAME]
     replica_identity.autoset(connection, config, tables)
     added = []
     for finding in _lost_with(connection, config, tables):
@@ -160,7 +167,7 @@ def include(connection: psycopg.Connection, config: Config, tables: Sequence[Tab
 
 def _check_added(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> None:
     """Raise SourceError where the server would refuse changes of these tables once they are published."""
-    there = find(connection, config.text("publication.name"))
+    there = find(connection, config[PUBLICATION_NAME])
     if there is not None:
         names = {(table.schema, table.table) for table in tables}
         for finding in refused(connection, there, names, {}):
@@ -184,7 +191,7 @@ def obstacles(config: Config, tables: Sequence[TableId]) -> list[Finding]:
 
 def _lost_with(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> Iterator[Finding]:
     """What would be lost of these tables, by the names that their changes come by once they are published."""
-    name, added = config.text("publication.name"), {(table.schema, table.table) for table in tables}
+    name, added = config[PUBLICATION_NAME], {(table.schema, table.table) for table in tables}
     found = [line for line in lineages(connection) if added.intersection(line)]
     row = connection.execute("SELECT pubviaroot FROM pg_publication WHERE pubname = %s", [name]).fetchone()
     if not found or row is None:
@@ -209,8 +216,8 @@ def _statement(connection: psycopg.Connection, name: str, tables: Sequence[Table
 
 def exclude(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> None:
     """Take the tables out of a filtered publication; one of another mode is not ours to narrow. Raises SourceError."""
-    name = config.text("publication.name")
-    if config.text("publication.autocreate.mode") != "filtered":
+    name = config[PUBLICATION_NAME]
+    if config[PUBLICATION_AUTOCREATE_MODE] != "filtered":
         return
     for table in tables:
         if (table.schema, table.table) in _tables_of(connection, name):
@@ -233,7 +240,7 @@ def _alter(connection: psycopg.Connection, name: str, verb: str, table: TableId)
 @contextmanager
 def _limited(connection: psycopg.Connection, config: Config) -> Iterator[None]:
     """Creation has the limit that the slot's has, if that is shorter than any query's."""
-    seconds, usual = config.number("internal.create.slot.command.timeout"), config.number("database.query.timeout.ms")
+    seconds, usual = config[INTERNAL_CREATE_SLOT_COMMAND_TIMEOUT], config[DATABASE_QUERY_TIMEOUT_MS]
     limit = seconds * 1000 if seconds > 0 else usual
     connection.execute(f"SET statement_timeout = {min(limit, usual) if usual else limit}")
     try:

@@ -11,9 +11,16 @@ from psycopg import sql
 from psycopg.rows import tuple_row
 
 from tailrace.config import Config
+from tailrace.config.options.filters import SKIPPED_OPERATIONS
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.ddl import event_triggers
+from tailrace.connectors.postgres.options import (
+    PUBLICATION_AUTOCREATE_MODE,
+    PUBLICATION_NAME,
+    PUBLISH_VIA_PARTITION_ROOT,
+)
 from tailrace.connectors.postgres.server.partition_names import ComesAs, Name, first_of, lineages, unheard
 from tailrace.connectors.postgres.server.published import (
     OPERATIONS,
@@ -62,7 +69,7 @@ def plan(connection: psycopg.Connection[Any], config: Config, *, create: bool = 
     With `create` off a missing publication stays missing: made now, it would not cover the log that is still to be
     read. Raises SourceError where no right would help.
     """
-    name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
+    name, mode = config[PUBLICATION_NAME], config[PUBLICATION_AUTOCREATE_MODE]
     there = find(connection, name)
     tables = [table for table in captured(connection, config) if not table.unlogged]
     if there is None:
@@ -92,7 +99,7 @@ def breaking(
     `wished` are the replica identities that the start sets before. `only` these tables of a publication that is there
     are looked at (None: all).
     """
-    name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
+    name, mode = config[PUBLICATION_NAME], config[PUBLICATION_AUTOCREATE_MODE]
     there = find(connection, name)
     if there is not None:
         then = after(there, actions)
@@ -102,7 +109,7 @@ def breaking(
         return []
     names = frozenset(table.name for table in captured(connection, config) if not table.unlogged)
     made = Publication(
-        *(name, mode == "all_tables", _published_operations(config), config.flag("publish.via.partition.root"), True),
+        *(name, mode == "all_tables", _published_operations(config), config[PUBLISH_VIA_PARTITION_ROOT], True),
         *(names, names, {}, {}, _is_to_send_generated(connection, config)),
     )
     return list(refused(connection, made, None if made.all_tables else names, wished, is_there=False))
@@ -123,7 +130,7 @@ def _role(connection: psycopg.Connection[Any]) -> _Role:
 
 
 def _creation(connection: psycopg.Connection[Any], config: Config, tables: Sequence[Table]) -> Action:
-    name, mode = config.text("publication.name"), config.text("publication.autocreate.mode")
+    name, mode = config[PUBLICATION_NAME], config[PUBLICATION_AUTOCREATE_MODE]
     by_hand = _by_hand(connection, config, tables)
     if mode == "disabled":
         what = "Publication autocreation is disabled, please create one and restart the connector."
@@ -148,7 +155,7 @@ def by_hand_alone(connection: psycopg.Connection[Any], config: Config) -> list[s
     role, tables = _role(connection), captured(connection, config)
     if role.is_superuser or (role.may_create and all(table.owned for table in tables)):
         return None
-    if find(connection, config.text("publication.name")) is not None:
+    if find(connection, config[PUBLICATION_NAME]) is not None:
         return []
     statement = _by_hand(connection, config, [table for table in tables if not table.unlogged])
     return [] if statement is None else [f"{statement};"]
@@ -188,11 +195,11 @@ def _by_hand(connection: psycopg.Connection[Any], config: Config, tables: Sequen
     """The statement with which an administrator creates the publication of these tables; None without tables."""
     if not tables:
         return None
-    name = config.text("publication.name")
+    name = config[PUBLICATION_NAME]
     triggers = event_triggers.triggers(connection)
     held = [*_names(tables), *([event_triggers.TABLE] if triggers is not None and triggers.is_theirs else [])]
     statement = sql.SQL("CREATE PUBLICATION {} FOR TABLE {}").format(sql.Identifier(name), _listed(held)).as_string()
-    is_via_root = config.flag("publish.via.partition.root") or any(_lost_by_names(connection, config, tables))
+    is_via_root = config[PUBLISH_VIA_PARTITION_ROOT] or any(_lost_by_names(connection, config, tables))
     options = (
         *(["publish_via_partition_root = true"] if is_via_root else []),
         *([GENERATED] if knows_generated(connection) else []),
@@ -203,10 +210,10 @@ def _by_hand(connection: psycopg.Connection[Any], config: Config, tables: Sequen
 def _lost_by_names(connection: psycopg.Connection[Any], config: Config, tables: Sequence[Table]) -> Iterator[Finding]:
     """What would be lost with a publication that is not there yet, by the names that changes of partitions have."""
     names = {table.name for table in tables}
-    mode, via_root = config.text("publication.autocreate.mode"), config.flag("publish.via.partition.root")
+    mode, via_root = config[PUBLICATION_AUTOCREATE_MODE], config[PUBLISH_VIA_PARTITION_ROOT]
     if SnapshotMode.of(config).streams and mode != "no_tables":
         comes_as = will_come_as(mode, names, via_root=via_root)
-        name = config.text("publication.name")
+        name = config[PUBLICATION_NAME]
         yield from unheard(name, lineages(connection), names, comes_as, lambda _: False, is_there=False)
 
 
@@ -262,7 +269,7 @@ def _needed(role: _Role, name: str, needs: Sequence[str], statement: sql.Compose
 
 def addition(connection: psycopg.Connection[Any], config: Config, names: Sequence[Name]) -> tuple[Finding, ...]:
     """What the role lacks to add tables to the publication: one finding for all of them."""
-    there = find(connection, config.text("publication.name"))
+    there = find(connection, config[PUBLICATION_NAME])
     if there is None or there.all_tables:
         return ()
     missing = [table for table in every_table(connection) if table.name in {*names} - there.sent - there.listed]
@@ -296,17 +303,17 @@ def knows_generated(connection: psycopg.Connection[Any]) -> bool:
 
 def _is_to_send_generated(connection: psycopg.Connection[Any], config: Config) -> bool:
     """Whether a publication that is made sends stored generated columns, which the reference engine's does not."""
-    return knows_generated(connection) and not config.flag("compat.faults")
+    return knows_generated(connection) and not config[COMPAT_FAULTS]
 
 
 def _options(config: Config, *, creating: bool, generated: bool = False) -> sql.Composable | None:
     """Options of the publication: operations only where they are set by hand, the default must not narrow it."""
     options: list[sql.Composable] = []
-    if "skipped.operations" in config.given:
+    if config.is_given(SKIPPED_OPERATIONS):
         sent = _published_operations(config)
         words = ", ".join(word for word in OPERATIONS.values() if word in sent)
         options.append(sql.SQL("publish = {}").format(sql.Literal(words)))
-    if creating and config.flag("publish.via.partition.root"):
+    if creating and config[PUBLISH_VIA_PARTITION_ROOT]:
         options.append(sql.SQL("publish_via_partition_root = true"))
     if generated:
         options.append(sql.SQL(GENERATED))
@@ -314,5 +321,5 @@ def _options(config: Config, *, creating: bool, generated: bool = False) -> sql.
 
 
 def _published_operations(config: Config) -> frozenset[str]:
-    skipped = config.names("skipped.operations")
+    skipped = config[SKIPPED_OPERATIONS]
     return frozenset(word for letter, word in OPERATIONS.items() if letter not in skipped)

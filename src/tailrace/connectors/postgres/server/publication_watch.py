@@ -11,6 +11,7 @@ import psycopg
 
 from tailrace.config import Config
 from tailrace.connectors.postgres.catalog.tables import Catalog
+from tailrace.connectors.postgres.options import PUBLICATION_AUTOCREATE_MODE, REPLICA_IDENTITY_AUTOSET_VALUES
 from tailrace.connectors.postgres.server.partition_names import Name
 from tailrace.connectors.postgres.server.publication import ADDED_LATE, ensure
 from tailrace.connectors.postgres.server.published import LOCKED, at_once, verify, warning
@@ -41,8 +42,8 @@ class PublicationWatch:
         Raises SourceError.
         """
         added: tuple[Name, ...] = ()
-        is_filtered = config.text("publication.autocreate.mode") == "filtered"
-        if not self._has_adapted and (is_filtered or config.names("replica.identity.autoset.values")):
+        is_filtered = config[PUBLICATION_AUTOCREATE_MODE] == "filtered"
+        if not self._has_adapted and (is_filtered or config[REPLICA_IDENTITY_AUTOSET_VALUES]):
             added = self._ask(
                 lambda connection: ensure(connection, config, Catalog(connection, config).tables(), create=False)
             )

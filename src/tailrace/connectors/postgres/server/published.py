@@ -17,9 +17,12 @@ from psycopg.rows import tuple_row
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.config.options.databases import DATABASE_DBNAME
+from tailrace.config.options.filters import SCHEMAS, SKIPPED_OPERATIONS, TABLES
 from tailrace.config.overrides import overrides
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
+from tailrace.connectors.postgres.options import PUBLICATION_AUTOCREATE_MODE, PUBLICATION_NAME, SLOT_NAME
 from tailrace.connectors.postgres.server.connect import connect, server_errors
 from tailrace.connectors.postgres.server.lost_log import WITHOUT_PUBLICATION
 from tailrace.connectors.postgres.server.partition_names import ComesAs, Name, first_of, left_out, lineages, unheard
@@ -133,7 +136,7 @@ def find(connection: psycopg.Connection[Any], name: str) -> Publication | None:
 def captured(connection: psycopg.Connection[Any], config: Config) -> list[Table]:
     """The captured tables of the connection's database, by name."""
     wanted = TableFilter.from_config(config)
-    database = config.text("database.dbname")
+    database = config[DATABASE_DBNAME]
     found = every_table(connection)
     return [table for table in found if wanted.captures(TableId(database, table.schema, table.table))]
 
@@ -162,9 +165,9 @@ def problems(config: Config, *, begun: bool) -> list[Finding]:
 
 
 def _problems(connection: psycopg.Connection[Any], config: Config, *, begun: bool) -> list[Finding]:
-    publication = find(connection, config.text("publication.name"))
+    publication = find(connection, config[PUBLICATION_NAME])
     if publication is None:
-        what = f"there is no publication {config.text('publication.name')}"
+        what = f"there is no publication {config[PUBLICATION_NAME]}"
         return [Finding("publication", False, what, "`tailrace check` says what it takes")] if begun else []
     return _all(connection, config, publication, begun=begun)
 
@@ -187,7 +190,7 @@ def verify(
 
     `seen` are the operations that it had before. Raises SourceError where changes are lost that are demanded.
     """
-    publication = find(connection, config.text("publication.name"))
+    publication = find(connection, config[PUBLICATION_NAME])
     if publication is None:
         return tuple(map(warning, _absent(connection, config))), seen
     found = _all(connection, config, publication, begun=True, seen=seen)
@@ -200,8 +203,8 @@ def verify(
 
 def _absent(connection: psycopg.Connection[Any], config: Config) -> Iterator[Finding]:
     """A warning if the slot exists without the publication, which is made before it: the first change ends the run."""
-    name, query = config.text("publication.name"), "SELECT FROM pg_replication_slots WHERE slot_name = %s"
-    if connection.execute(query, [config.text("slot.name")]).fetchone() is None:
+    name, query = config[PUBLICATION_NAME], "SELECT FROM pg_replication_slots WHERE slot_name = %s"
+    if connection.execute(query, [config[SLOT_NAME]]).fetchone() is None:
         return
     query = "SELECT pubname FROM pg_publication ORDER BY pubname LIMIT 20"
     named = ", ".join(row[0] for row in connection.cursor(row_factory=tuple_row).execute(query)) or "none"
@@ -259,9 +262,9 @@ class _Demands:
     def __init__(self, config: Config, begun: bool) -> None:
         self.begun = begun
         self._filter = TableFilter.from_config(config)
-        self._database = config.text("database.dbname")
-        self._is_filled = config.text("publication.autocreate.mode") != "no_tables"
-        self._has_lists = bool(config.names("table.include.list") or config.names("schema.include.list"))
+        self._database = config[DATABASE_DBNAME]
+        self._is_filled = config[PUBLICATION_AUTOCREATE_MODE] != "no_tables"
+        self._has_lists = bool(config[TABLES.include] or config[SCHEMAS.include])
 
     def level(self, name: Name) -> bool | None:
         """False, an error, for a table that is named, or at a first start in any include list; else None, a warning.
@@ -274,7 +277,7 @@ class _Demands:
 
 def _operations(config: Config, publication: Publication, seen: frozenset[str]) -> Iterator[Finding]:
     """Operations that are not published: an error, unless an operator made the publication, and made it like that."""
-    skipped = config.names("skipped.operations")
+    skipped = config[SKIPPED_OPERATIONS]
     wanted = [word for letter, word in OPERATIONS.items() if letter not in skipped]
     lacking = [word for word in wanted if word not in publication.operations]
     if lacking:
@@ -282,7 +285,7 @@ def _operations(config: Config, publication: Publication, seen: frozenset[str]) 
         statement = _altering(publication.name, f"SET (publish = '{', '.join(wanted)}')")
         what = f"{publication.name} does not publish {', '.join(lacking)}: these changes are lost"
         remedy = f"{statement}; or set skipped.operations={letters} if nobody wants them"
-        is_meant = config.text("publication.autocreate.mode") == "disabled" and not seen.intersection(lacking)
+        is_meant = config[PUBLICATION_AUTOCREATE_MODE] == "disabled" and not seen.intersection(lacking)
         yield Finding("publication", None if is_meant else False, what, remedy)
 
 
@@ -308,7 +311,7 @@ def _missing(
 
 def _hidden(config: Config, publication: Publication, tables: Sequence[Table]) -> Iterator[Finding]:
     """Row filters and column lists; the configuration may say that they are meant."""
-    wanted, meant, database = TableFilter.from_config(config), overrides(config), config.text("database.dbname")
+    wanted, meant, database = TableFilter.from_config(config), overrides(config), config[DATABASE_DBNAME]
     for table in tables:
         condition = publication.filters.get(table.name)
         if condition is not None and str(table) not in meant:

@@ -12,6 +12,7 @@ from psycopg import sql
 from psycopg.rows import tuple_row
 
 from tailrace.config import Config
+from tailrace.connectors.postgres.options import REPLICA_IDENTITY_AUTOSET_VALUES
 from tailrace.connectors.postgres.server.connect import first_line
 from tailrace.errors import ConfigError, SourceError
 from tailrace.javalike.patterns import compile_pattern
@@ -53,7 +54,7 @@ class Setting:
 
 def plan(connection: psycopg.Connection[Any], config: Config, tables: Sequence[TableId]) -> list[Setting]:
     """The identities that differ from what the property names. Raises ConfigError when two entries match one table."""
-    entries = [entry.partition(":") for entry in config.names("replica.identity.autoset.values")]
+    entries = [entry.partition(":") for entry in config[REPLICA_IDENTITY_AUTOSET_VALUES]]
     wishes = [(compile_pattern(pattern.strip()), " ".join(wish.split())) for pattern, _, wish in entries]
     found = []
     for table in tables if wishes else ():

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 import psycopg
 
 from tailrace.config import Config
+from tailrace.config.options.filters import SKIPPED_OPERATIONS
 from tailrace.config.overrides import overrides
 from tailrace.config.snapshot_modes import SnapshotMode
+from tailrace.connectors.postgres.options import PUBLICATION_NAME
 from tailrace.model.structure import Fact
 from tailrace.model.table import TableId
 
@@ -70,7 +72,7 @@ class Sending:
     @staticmethod
     def of(connection: psycopg.Connection, config: Config, oids: Sequence[str]) -> Sending:
         """What is sent of the tables with these oids. Raises psycopg.Error."""
-        name = config.text("publication.name")
+        name = config[PUBLICATION_NAME]
         row = connection.execute(_PUBLICATION, [name]).fetchone()
         cannot = connection.info.server_version < _GENERATED_SINCE
         if row is None or not SnapshotMode.of(config).streams:
@@ -89,7 +91,7 @@ class Sending:
         if has_lists and ancestors:
             above = list({each for part in ancestors.values() for each in part})
             in_schemas |= {each for (each,) in connection.execute(_IN_SCHEMAS, [oid, above])}
-        skipped = config.names("skipped.operations")
+        skipped = config[SKIPPED_OPERATIONS]
         lacking = [
             word
             for (letter, word), is_sent in zip(_OPERATIONS.items(), sent, strict=True)

@@ -15,6 +15,16 @@ from psycopg import sql
 from psycopg.rows import tuple_row
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_DBNAME
+from tailrace.connectors.postgres.options import (
+    INTERNAL_CREATE_SLOT_COMMAND_TIMEOUT,
+    SLOT_FAILOVER,
+    SLOT_MAX_RETRIES,
+    SLOT_NAME,
+    SLOT_RETRY_DELAY_MS,
+    SLOT_STREAM_PARAMS,
+    SLOT_TAKEOVER,
+)
 from tailrace.connectors.postgres.position import Claim, format_lsn, parse_lsn
 from tailrace.connectors.postgres.server.connect import connect, first_line
 from tailrace.connectors.postgres.server.slot_wait import Blocker, open_transactions, prepared_transactions
@@ -81,7 +91,7 @@ def find(connection: psycopg.Connection[Any], name: str) -> Slot | None:
 
 def existing(connection: psycopg.Connection, config: Config) -> Slot | None:
     """The configured slot if it exists. Raises SourceError when it is of another kind."""
-    name, database = config.text("slot.name"), config.text("database.dbname")
+    name, database = config[SLOT_NAME], config[DATABASE_DBNAME]
     slot = find(connection, name)
     if slot is None:
         return None
@@ -119,14 +129,14 @@ def owned(config: Config, slot: Slot, claim: Claim | None) -> bool:
     """Whether the pipeline may move and drop the slot: its checkpoint (claim None: it has none) created it, or
     slot.takeover says so.
     """
-    return config.flag("slot.takeover") or (claim is not None and claim.owns(slot.confirmed))
+    return config[SLOT_TAKEOVER] or (claim is not None and claim.owns(slot.confirmed))
 
 
 def check_unread(connection: psycopg.Connection, config: Config) -> None:
     """Raises SourceError for a slot that has been read: it is not one that a first batch created a moment ago."""
     slot = existing(connection, config)
     query = "SELECT total_txns > 0 FROM pg_stat_replication_slots WHERE slot_name = %s"
-    if slot is not None and not config.flag("slot.takeover"):
+    if slot is not None and not config[SLOT_TAKEOVER]:
         row = connection.execute(query, [slot.name]).fetchone()
         if row is not None and row[0]:
             raise foreign(slot)
@@ -157,7 +167,7 @@ def drop(connection: psycopg.Connection, slot: Slot) -> None:
 def xmin(connection: psycopg.Connection, config: Config) -> int | None:
     """The oldest transaction whose catalog rows the slot holds back (pg_replication_slots.catalog_xmin)."""
     row = connection.execute(
-        "SELECT catalog_xmin::text::int8 FROM pg_replication_slots WHERE slot_name = %s", [config.text("slot.name")]
+        "SELECT catalog_xmin::text::int8 FROM pg_replication_slots WHERE slot_name = %s", [config[SLOT_NAME]]
     ).fetchone()
     return None if row is None else row[0]
 
@@ -165,7 +175,7 @@ def xmin(connection: psycopg.Connection, config: Config) -> int | None:
 def restart(connection: psycopg.Connection, config: Config) -> int | None:
     """From where on the slot keeps the log (pg_replication_slots.restart_lsn)."""
     row = connection.execute(
-        "SELECT restart_lsn::text FROM pg_replication_slots WHERE slot_name = %s", [config.text("slot.name")]
+        "SELECT restart_lsn::text FROM pg_replication_slots WHERE slot_name = %s", [config[SLOT_NAME]]
     ).fetchone()
     return None if row is None or row[0] is None else parse_lsn(row[0])
 
@@ -175,7 +185,7 @@ def create(connection: psycopg.Connection, config: Config) -> tuple[int, str]:
 
     The snapshot lives until the connection's next command. Raises SourceError.
     """
-    return _create(connection, config, config.text("slot.name"), config.number("slot.max.retries"), temporary=False)
+    return _create(connection, config, config[SLOT_NAME], config[SLOT_MAX_RETRIES], temporary=False)
 
 
 def create_temporary(connection: psycopg.Connection, config: Config, *, once: bool = False) -> tuple[int, str]:
@@ -183,15 +193,15 @@ def create_temporary(connection: psycopg.Connection, config: Config, *, once: bo
 
     With `once` it is not tried again: the caller does that.
     """
-    name = f"{config.text('slot.name')[:40]}_snapshot_{connection.info.backend_pid}"
-    return _create(connection, config, name, 0 if once else config.number("slot.max.retries"), temporary=True)
+    name = f"{config[SLOT_NAME][:40]}_snapshot_{connection.info.backend_pid}"
+    return _create(connection, config, name, 0 if once else config[SLOT_MAX_RETRIES], temporary=True)
 
 
 def _create(
     connection: psycopg.Connection, config: Config, name: str, retries: int, *, temporary: bool
 ) -> tuple[int, str]:
     options = "SNAPSHOT 'export'" if connection.info.server_version >= 150000 else "EXPORT_SNAPSHOT"
-    if config.flag("slot.failover") and not temporary and connection.info.server_version >= 170000:
+    if config[SLOT_FAILOVER] and not temporary and connection.info.server_version >= 170000:
         options += ", FAILOVER"
     if connection.info.server_version >= 150000:
         options = f"({options})"
@@ -213,7 +223,7 @@ def _create(
                 ) from error
             retries -= 1
             log.warning("slot %s could not be created in time; trying again", name)
-            time.sleep(config.number("slot.retry.delay.ms") / 1000)
+            time.sleep(config[SLOT_RETRY_DELAY_MS] / 1000)
 
 
 def _within_limit(
@@ -224,7 +234,7 @@ def _within_limit(
     The server does not apply statement_timeout to commands of replication, so the client has to cancel it. What it
     waits for meanwhile is added to `blockers`.
     """
-    seconds, process = config.number("internal.create.slot.command.timeout"), connection.info.backend_pid
+    seconds, process = config[INTERNAL_CREATE_SLOT_COMMAND_TIMEOUT], connection.info.backend_pid
     with (
         _after(seconds, lambda: _cancel(connection)),
         _after(_WAIT_SECONDS, lambda: blockers.extend(_tell_wait(config, process))),
@@ -283,9 +293,7 @@ def _remedy(error: psycopg.Error, blockers: Sequence[Blocker]) -> str:
 
 def advance(connection: psycopg.Connection, config: Config, lsn: int) -> None:
     """Move the idle slot forward to a snapshot's position."""
-    connection.execute(
-        "SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [config.text("slot.name"), format_lsn(lsn)]
-    )
+    connection.execute("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [config[SLOT_NAME], format_lsn(lsn)])
 
 
 def free(connection: psycopg.Connection, config: Config, application: str) -> Slot | None:
@@ -294,7 +302,7 @@ def free(connection: psycopg.Connection, config: Config, application: str) -> Sl
     A dead reader of this very pipeline (same application name) is ended, or one that was still making the slot when its
     client died; a stranger is waited for as slot.max.retries and slot.retry.delay.ms say, then named in a SourceError.
     """
-    retries = config.number("slot.max.retries")
+    retries = config[SLOT_MAX_RETRIES]
     slot = existing(connection, config)
     while slot is not None and slot.active_pid is not None:
         if slot.holder in (application, snapshot_application(application)):
@@ -304,7 +312,7 @@ def free(connection: psycopg.Connection, config: Config, application: str) -> Sl
         else:
             retries -= 1
             log.warning("%s; waiting for it", _taken(slot).what)
-            time.sleep(config.number("slot.retry.delay.ms") / 1000)
+            time.sleep(config[SLOT_RETRY_DELAY_MS] / 1000)
         slot = existing(connection, config)
     return slot
 
@@ -337,7 +345,7 @@ def _end(connection: psycopg.Connection, slot: Slot) -> None:
 
 def stream_parameters(config: Config) -> dict[str, str]:
     """`slot.stream.params` (`k=v;k=v`) as options of START_REPLICATION. Raises ConfigError."""
-    given = config.optional("slot.stream.params") or ""
+    given = config[SLOT_STREAM_PARAMS] or ""
     pairs = [pair.partition("=") for pair in given.split(";") if pair.strip()]
     if any(not sign for _, sign, _ in pairs):
         raise ConfigError("pairs of name=value, separated by `;`, are expected", where="slot.stream.params")

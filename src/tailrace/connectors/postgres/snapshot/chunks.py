@@ -13,6 +13,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.base import Key
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.catalog.tables import Catalog
@@ -85,7 +86,7 @@ class Session:
         try:
             yield
         finally:
-            is_left_open = self._has_failed and self.config.flag("compat.faults")
+            is_left_open = self._has_failed and self.config[COMPAT_FAULTS]
             if not self.connection.closed and not is_left_open:
                 self.signals.close_window(self.connection, opened)
 

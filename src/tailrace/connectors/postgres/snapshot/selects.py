@@ -11,10 +11,19 @@ from psycopg import sql
 from tailrace.config import Config
 from tailrace.config.entrypoints import custom
 from tailrace.config.overrides import origin_of, overrides
+from tailrace.config.plugin_groups import LOCKS, QUERIES
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.config.snapshot_plugins import SnapshotLock, SnapshotQuery
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.catalog.tables import Catalog
+from tailrace.connectors.postgres.options import (
+    DATABASE_USER,
+    SNAPSHOT_LOCK_TIMEOUT_MS,
+    SNAPSHOT_LOCKING_MODE,
+    SNAPSHOT_LOCKING_MODE_CUSTOM_NAME,
+    SNAPSHOT_QUERY_MODE,
+    SNAPSHOT_QUERY_MODE_CUSTOM_NAME,
+)
 from tailrace.connectors.postgres.server.connect import connect, first_line, is_transient, remedy_of
 from tailrace.connectors.postgres.server.user_sql import check_select, has_rows, subquery
 from tailrace.connectors.split_sizes import order_by_rows
@@ -51,7 +60,9 @@ class Selects:
     """What is read of each table: all of it, or a SELECT of signals, overrides or code of one's own, in that order."""
 
     def __init__(self, config: Config) -> None:
-        self._query: SnapshotQuery | None = custom(config, "snapshot.query.mode")
+        self._query: SnapshotQuery | None = custom(
+            config, SNAPSHOT_QUERY_MODE, SNAPSHOT_QUERY_MODE_CUSTOM_NAME, QUERIES
+        )
         self._overrides = overrides(config)
 
     def of(self, table: CapturedTable, given: str | None) -> tuple[bool, str | None]:
@@ -86,7 +97,7 @@ def as_table(catalog: Catalog, table: CapturedTable, select: str, origin: str) -
 
 def grants(config: Config, tables: Sequence[TableId]) -> list[str]:
     """The statements that let database.user read tables."""
-    role = sql.Identifier(config.text("database.user")).as_string()
+    role = sql.Identifier(config[DATABASE_USER]).as_string()
     schemas = dict.fromkeys(sql.Identifier(table.schema).as_string() for table in tables)
     return [
         *(f"GRANT USAGE ON SCHEMA {schema} TO {role}" for schema in schemas),
@@ -132,7 +143,7 @@ def locked(config: Config, tables: Sequence[TableId]) -> psycopg.Connection | No
     `shared` keeps schemas from being changed, as Debezium's does. Raises SourceError when one cannot be had within
     snapshot.lock.timeout.ms (0 or less: without limit, as PostgreSQL reads it).
     """
-    timeout = max(config.number("snapshot.lock.timeout.ms"), 0)
+    timeout = max(config[SNAPSHOT_LOCK_TIMEOUT_MS], 0)
     statements = _statements(config, timeout, tables)
     if not statements:
         return None
@@ -149,8 +160,8 @@ def locked(config: Config, tables: Sequence[TableId]) -> psycopg.Connection | No
 
 
 def _statements(config: Config, timeout: int, tables: Sequence[TableId]) -> list[tuple[TableId, str]]:
-    lock: SnapshotLock | None = custom(config, "snapshot.locking.mode")
-    if lock is None and config.text("snapshot.locking.mode") == "none":
+    lock: SnapshotLock | None = custom(config, SNAPSHOT_LOCKING_MODE, SNAPSHOT_LOCKING_MODE_CUSTOM_NAME, LOCKS)
+    if lock is None and config[SNAPSHOT_LOCKING_MODE] == "none":
         return []
     wanted = [
         (table, lock(timeout, quoted(table)) if lock else f"LOCK TABLE {quoted(table)} IN ACCESS SHARE MODE")

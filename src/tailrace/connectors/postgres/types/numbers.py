@@ -8,6 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.options.events import DECIMAL_HANDLING_MODE
+from tailrace.config.options.spark import COMPAT_FAULTS
+from tailrace.connectors.postgres.options import MONEY_FRACTION_DIGITS
 from tailrace.connectors.types import decimal
 from tailrace.connectors.types.binary import hex_bytes
 from tailrace.connectors.value_type import ValueType, as_string
@@ -19,19 +22,19 @@ def numeric(modifier: int, config: Config) -> ValueType:
     """A NUMERIC column under `decimal.handling.mode`."""
     if modifier < 0:
         return decimal.variable_type(config)
-    precision, scale = _declared(modifier, config.flag("compat.faults"))
+    precision, scale = _declared(modifier, config[COMPAT_FAULTS])
     return replace(decimal.fixed_type(precision, scale, config), digits=scale)
 
 
 def money(config: Config) -> ValueType:
     """A MONEY column: a decimal without precision. Its defaults are not shown."""
-    mode = config.text("decimal.handling.mode")
+    mode = config[DECIMAL_HANDLING_MODE]
     if mode == "string":
-        empty = decimal.zero_text(config.number("money.fraction.digits"))
+        empty = decimal.zero_text(config[MONEY_FRACTION_DIGITS])
         return ValueType(ConnectSchema("string", empty=empty), pa.string(), _money_text)
     if mode == "double":
         return decimal.double_type(_money_text, None)
-    scale = config.number("money.fraction.digits")
+    scale = config[MONEY_FRACTION_DIGITS]
     # A value has up to 17 digits before the point and 2 behind it; Arrow does not notice digits that do not fit.
     arrow = pa.decimal128(38, scale) if scale <= 38 - 17 else pa.decimal256(decimal.WIDEST, scale)
 

@@ -17,6 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.options.events import TIME_PRECISION_MODE
+from tailrace.config.options.spark import COMPAT_FAULTS
+from tailrace.connectors.postgres.options import INTERVAL_HANDLING_MODE, ROWS_FOR_REPLICA
 from tailrace.connectors.types import temporal
 from tailrace.connectors.types.temporal import DAY_US, DAYS, ISO, LARGEST, MICROS, MILLIS, NANOS, SMALLEST
 from tailrace.connectors.value_type import Convert, ValueType, is_strict, keeps_all
@@ -31,11 +34,11 @@ TYPES = ("date", "time", "timetz", "timestamp", "timestamptz", "interval")
 
 def temporal_type(name: str, modifier: int, config: Config) -> ValueType:
     """A column of one of TYPES under `time.precision.mode` and `interval.handling.mode`."""
-    mode = config.text("time.precision.mode")
+    mode = config[TIME_PRECISION_MODE]
     digits = 6 if modifier < 0 else modifier
     if name == "interval":
-        mode, is_exact = config.text("interval.handling.mode"), config.flag("rows.for.replica")
-        return _interval(mode, config.flag("compat.faults"), exact_us if is_exact else interval_us)
+        mode, is_exact = config[INTERVAL_HANDLING_MODE], config[ROWS_FOR_REPLICA]
+        return _interval(mode, config[COMPAT_FAULTS], exact_us if is_exact else interval_us)
     if name == "timestamptz":
         return temporal.zoned_timestamp_form(digits).read_by(lambda text: zoned_text(text, digits))
     if name == "timetz":
@@ -68,7 +71,7 @@ def driver_date(config: Config) -> ValueType:
 
     Defaults are not read by the driver.
     """
-    form = temporal.date_form(config.text("time.precision.mode"))
+    form = temporal.date_form(config[TIME_PRECISION_MODE])
     plain = {DAYS: days, ISO: _iso_date}[form.unit]
 
     def convert(text: pa.Array) -> pa.Array:

@@ -13,8 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.options.events import BINARY_HANDLING_MODE
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.lost_values import became_null
 from tailrace.connectors.postgres.log.protocol import arrays
+from tailrace.connectors.postgres.options import HSTORE_HANDLING_MODE, INCLUDE_UNKNOWN_DATATYPES
 from tailrace.connectors.postgres.types import (
     binary_temporal,
     bits,
@@ -105,7 +108,7 @@ def value_type(pg: PgType, modifier: int, config: Config, *, in_log: bool = True
     if pg.element is not None:
         return _array(pg.element, modifier, config)
     known = _scalar(pg, modifier, config, in_log=in_log)
-    if known is None and config.flag("include.unknown.datatypes"):
+    if known is None and config[INCLUDE_UNKNOWN_DATATYPES]:
         return _unmapped(pg, config)
     return known
 
@@ -113,8 +116,8 @@ def value_type(pg: PgType, modifier: int, config: Config, *, in_log: bool = True
 def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> ValueType | None:
     if pg.labels:
         return text_type("io.debezium.data.Enum", None, (("allowed", ",".join(pg.labels)),))
-    faults = config.flag("compat.faults")
-    if pg.name == "name" and faults and in_log and not config.flag("include.unknown.datatypes"):
+    faults = config[COMPAT_FAULTS]
+    if pg.name == "name" and faults and in_log and not config[INCLUDE_UNKNOWN_DATATYPES]:
         return ValueType(ConnectSchema("string"), pa.string(), lambda text: pa.nulls(len(text), pa.string()))
     if pg.name in _PLAIN:
         return _PLAIN[pg.name]
@@ -126,7 +129,7 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
     if pg.name == "bytea":
         return _binary(config)
     if pg.name == "hstore":
-        return _hstore(config.text("hstore.handling.mode"))
+        return _hstore(config[HSTORE_HANDLING_MODE])
     if pg.name == "numeric":
         return numbers.numeric(modifier, config)
     if pg.name == "money":
@@ -145,7 +148,7 @@ _PLACEHOLDERS = frozenset({"text", "varchar", "bpchar", "json", "jsonb", "bytea"
 
 def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     """An array of one dimension; elements of more are null, with a warning or an error as configured."""
-    faults, unknown = config.flag("compat.faults"), config.flag("include.unknown.datatypes")
+    faults, unknown = config[COMPAT_FAULTS], config[INCLUDE_UNKNOWN_DATATYPES]
     if faults and element.name == "bit" and not element.domain:
         kind = _bits(modifier, faults)
         return ValueType(kind.schema, kind.arrow, lambda text: pa.nulls(len(text), kind.arrow))
@@ -231,20 +234,20 @@ def _hstore(mode: str) -> ValueType:
 def _unmapped(pg: PgType, config: Config) -> ValueType:
     """The bytes of a value's text."""
     kind = _binary_type(config)
-    java = config.flag("compat.faults") and pg.name in unmapped.GEOMETRIC
+    java = config[COMPAT_FAULTS] and pg.name in unmapped.GEOMETRIC
     text = unmapped.java_numbers if java else as_string
     return replace(kind, convert=lambda value: kind.convert(text(value).cast(pa.binary())))
 
 
 def _binary_type(config: Config) -> ValueType:
     """Bytes; the reference engine has no placeholder for them in base64."""
-    is_base64 = config.text("binary.handling.mode").startswith("base64")
-    return replace(binary_type(config), placeholder=not (config.flag("compat.faults") and is_base64))
+    is_base64 = config[BINARY_HANDLING_MODE].startswith("base64")
+    return replace(binary_type(config), placeholder=not (config[COMPAT_FAULTS] and is_base64))
 
 
 def _binary(config: Config) -> ValueType:
     kind = _binary_type(config)
     shorter = Binary("{}", kind.convert)
-    if config.text("binary.handling.mode") == "hex":
+    if config[BINARY_HANDLING_MODE] == "hex":
         return replace(kind, convert=lambda text: pc.utf8_slice_codeunits(text, 2), binary=shorter)
     return replace(kind, convert=lambda text: kind.convert(numbers.hex_to_bytes(text)), binary=shorter)

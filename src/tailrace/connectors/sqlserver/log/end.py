@@ -11,6 +11,7 @@ from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.failures import FAILURES
+from tailrace.connectors.sqlserver.options import DATABASE_SQLSERVER_AGENT_STATUS_QUERY
 from tailrace.connectors.sqlserver.position import literal_of
 from tailrace.connectors.sqlserver.statements import name
 
@@ -95,7 +96,7 @@ class AgentCheck:
     """Logs once, for a database without a maximum LSN, that SQL Server Agent is down or cannot be queried."""
 
     def __init__(self, config: Config) -> None:
-        self._query = config.text("database.sqlserver.agent.status.query")
+        self._query = config[DATABASE_SQLSERVER_AGENT_STATUS_QUERY]
         self._logged: set[str] = set()
 
     def look(self, connection: Connection, database: str, end: str) -> None:

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.options.events import UNAVAILABLE_VALUE_PLACEHOLDER
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.change_tables.change_table import ChangeTable
 from tailrace.connectors.change_tables.changes import AFTER, BEFORE, ChangeRows, Changes, Ints
 from tailrace.connectors.change_tables.gap import InstanceGone
@@ -20,6 +22,7 @@ from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sql_tables.images import images, selected
 from tailrace.connectors.sql_tables.tables import Block, SourceColumn
 from tailrace.connectors.sqlserver.catalog import Catalog
+from tailrace.connectors.sqlserver.options import DATA_QUERY_MODE
 from tailrace.connectors.sqlserver.position import LSN_BYTES
 from tailrace.connectors.sqlserver.statements import name
 from tailrace.model.table import ALL, UNTOUCHED
@@ -121,7 +124,7 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Instan
     ordinals = {column.name: place for place, column in enumerate(described.columns)}
     own = [described.columns[ordinals[column.name]] for column in captured.schema.columns]
     large = {place: catalog.info(column) for place, column in enumerate(own) if column.type.name in _PLACEHOLDERS}
-    placeholders = _placeholders(captured, large, _placeholder(config), faults=config.flag("compat.faults"))
+    placeholders = _placeholders(captured, large, _placeholder(config), faults=config[COMPAT_FAULTS])
     captured = _with_lacking(_with_placeholders(captured, placeholders), own)
     command = ("[__$command_id]",) if catalog.has_commands(instance) else ()
     return InstanceTable(
@@ -133,7 +136,7 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Instan
             f"cdc_data.{field} ASC" for field in ("[__$start_lsn]", *command, "[__$seqval]", "[__$operation]")
         ),
         ordinals={place: ordinals[own[place].name] for place in large},
-        from_start=config.flag("compat.faults"),
+        from_start=config[COMPAT_FAULTS],
         placeholders=placeholders,
     )
 
@@ -182,7 +185,7 @@ def _with_lacking(captured: CapturedTable, own: Sequence[SourceColumn]) -> Captu
 
 def _statement(config: Config, instance: Instance, captured: CapturedTable) -> str:
     mapping = f"{name(instance.table.database)}.cdc.lsn_time_mapping"
-    if config.text("data.query.mode") == "direct":
+    if config[DATA_QUERY_MODE] == "direct":
         time = f"(SELECT ltm.tran_begin_time FROM {mapping} ltm WHERE ltm.start_lsn = cdc_data.[__$start_lsn])"
     else:
         time = f"{name(instance.table.database)}.sys.fn_cdc_map_lsn_to_time(cdc_data.[__$start_lsn])"
@@ -203,8 +206,8 @@ def _statement(config: Config, instance: Instance, captured: CapturedTable) -> s
 
 def _placeholder(config: Config) -> bytes:
     """The placeholder; the fault of the reference engine: `hex:` is part of the text."""
-    text = config.text("unavailable.value.placeholder")
-    is_hex = text.startswith("hex:") and not config.flag("compat.faults")
+    text = config[UNAVAILABLE_VALUE_PLACEHOLDER]
+    is_hex = text.startswith("hex:") and not config[COMPAT_FAULTS]
     return bytes.fromhex(text[4:]) if is_hex else text.encode()
 
 

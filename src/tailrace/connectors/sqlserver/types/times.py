@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.options.events import TIME_PRECISION_MODE
 from tailrace.connectors.types import temporal
 from tailrace.connectors.types.temporal import DAYS, ISO, LARGEST, MICROS, MILLIS, NANOS
 from tailrace.connectors.value_type import Binary, Convert, ValueType, is_strict, keeps_all
@@ -33,7 +34,7 @@ _DRIVERS_DIGITS = 6
 
 def temporal_type(name: str, scale: int, config: Config) -> ValueType:
     """A column of one of TYPES under `time.precision.mode`; `scale` is its digits of fraction."""
-    mode = config.text("time.precision.mode")
+    mode = config[TIME_PRECISION_MODE]
     digits = {"datetime": 3, "smalldatetime": 0}.get(name, scale)
     convert: Convert
     if name == "datetimeoffset":

@@ -1,0 +1,1 @@
+"""The properties that do not depend on the database: each is an object, by which a Config gives its value."""
