@@ -21,7 +21,7 @@ import yaml
 from tailrace.config import Config
 from tailrace.config.masks import ColumnMasks, Propagate
 from tailrace.config.options.databases import DATABASE_DBNAME
-from tailrace.config.options.events import TRANSFORM_NAMES
+from tailrace.config.options.events import TRANSFORM_NAMES, TRANSFORMS_FAMILY
 from tailrace.config.options.filters import COLUMN_PROPAGATE_SOURCE_TYPE
 from tailrace.config.options.runtime import (
     OPENLINEAGE_INTEGRATION_CONFIG_FILE_PATH,
@@ -184,7 +184,7 @@ def _topics(config: Config, namespace: str, definition: Definition, tables: list
     for table in tables:
         topics.setdefault(naming.table(table.id), []).append(table)
     names = config[TRANSFORM_NAMES]
-    changes = [f"{name}: {config.given.get(f'transforms.{name}.type', '')}" for name in names]
+    changes = [f"{name}: {config.get(TRANSFORMS_FAMILY.named(f'{name}.type'), '')}" for name in names]
     changes += [f"step: {', '.join(map(str, step))}" for step in definition.steps]
     for topic, of_topic in topics.items():
         if changes:

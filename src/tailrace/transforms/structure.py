@@ -54,10 +54,11 @@ class SetSchemaMetadata:
         self.key = key
         config = given.read(self.OPTIONS)
         self.changes: dict[str, str | int] = {}
-        if config[_SCHEMA_NAME]:
-            self.changes["name"] = config.need(_SCHEMA_NAME)
-        if config.values["schema.version"] is not None:
-            self.changes["version"] = config.need(_SCHEMA_VERSION)
+        name, version = config[_SCHEMA_NAME], config[_SCHEMA_VERSION]
+        if name:
+            self.changes["name"] = name
+        if version is not None:
+            self.changes["version"] = version
         if not self.changes:
             raise given.problem("schema.name", "Neither schema name nor version configured", "give one of the two")
 
