@@ -26,7 +26,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tailrace.operate.serving import Single, serving
 from tailrace.operate.watch import RunWatch
-from tailrace.pipeline import runner
+from tailrace.pipeline import query as pipeline_query
 from tailrace.pipeline.definition import Definition, Http, from_content
 from tailrace.pipeline.runner import Pipeline, Run
 from tailrace.pipeline.session import local_session
@@ -124,7 +124,7 @@ def served(definition: Definition, session: Any) -> dict[str, Any]:
 
 def uncounted(definition: Definition, session: Any) -> dict[str, Any]:
     """The same without the counts of changes by operation."""
-    runner.observe = lambda frame: frame
+    pipeline_query.observe = lambda frame: frame
     return backlog(definition, session)
 
 

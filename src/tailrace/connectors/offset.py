@@ -2,6 +2,14 @@
 
 A connector stores its position as text and, in `log`, what else it has to remember of its log. No other code reads
 either. Offsets of version 1, which only the first connector wrote, are converted when they are read.
+
+| phase | means | set by | followed by |
+|---|---|---|---|
+| begin | nothing is read; there is no position | a new checkpoint | snapshot |
+| snapshot | the log is prepared, and tables are read if the mode says so | the first batch | snapshot, stream |
+| stream | the log is read up to the position | the first batch that reads the log | stream, snapshot |
+
+From `stream` a pipeline gets back to `snapshot` where the position is lost, or `snapshot.mode` asks for it at a start.
 """
 
 from __future__ import annotations
@@ -19,6 +27,11 @@ VERSION = 2
 _LOG_OF_VERSION_1 = ("last_commit", "timeline", "slot", "server")
 
 BEGIN, SNAPSHOT, STREAM = "begin", "snapshot", "stream"
+FOLLOWING: Mapping[str, frozenset[str]] = {
+    BEGIN: frozenset({SNAPSHOT}),
+    SNAPSHOT: frozenset({SNAPSHOT, STREAM}),
+    STREAM: frozenset({STREAM, SNAPSHOT}),
+}
 
 _UNREADABLE = "the checkpoint's offset cannot be read"
 _REMEDY = f"restore the newest file in the checkpoint's folder `offsets` from a copy, or {AFTER_DROP}"
@@ -80,7 +93,7 @@ def fields(node: Mapping[str, Any], connector: str, source: str, parse: Callable
 def _position(node: Mapping[str, Any], parse: Callable[[str], Any]) -> Any:
     """The position; None before the log is read. Raises OffsetError for a phase that is none."""
     phase, text = node["phase"], position_of(node)
-    if phase not in (BEGIN, SNAPSHOT, STREAM):
+    if phase not in FOLLOWING:
         raise OffsetError(f"{_UNREADABLE}: its phase is {phase!r}", remedy=_REMEDY)
     if phase == STREAM and text is None:
         # Where the server would begin of its own accord need not be where the pipeline is.

@@ -13,9 +13,8 @@ from tailrace.model.table import Column, TableSchema
 
 _OF_VALUES = re.compile(r"__debezium\.source\.column\.|masked$|truncateLength$")
 
-# The member of a logical message's envelope that its content is in, and what divides nanoseconds for each clock.
+# The member of a logical message's envelope that its content is in.
 MESSAGE = "message"
-CLOCKS = {"ts_ms": 1_000_000, "ts_us": 1000, "ts_ns": 1}
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 
+from tailrace.config import Config
+from tailrace.config.options.events import EXTENDED_HEADERS_ENABLED
+from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.events.converter import Converter
 from tailrace.events.header_texts import header_texts
 from tailrace.model.arrow import flags, indices
@@ -17,8 +22,11 @@ _PREFIX = "__debezium.context."
 _FIRST_ROWS = 1 << 12
 
 
-def context(connector: str, server: str, run_id: str) -> dict[str, str]:
-    """The headers that describe a record's origin, by name."""
+def context(config: Config, connector: str, run_id: str) -> dict[str, str]:
+    """The headers that describe a record's origin, by name; none where `extended.headers.enabled` says so."""
+    if not config[EXTENDED_HEADERS_ENABLED]:
+        return {}
+    server = config[TOPIC_PREFIX]
     names = {"connectorLogicalName": server, "taskId": "0", "connectorName": connector, "runId": run_id}
     return {_PREFIX + name: value for name, value in names.items()}
 
@@ -43,13 +51,16 @@ class RepeatedHeaders:
 
 
 class HeaderWriter:
-    """Gives the `headers` column of record batches; null where a record has none."""
+    """Gives the `headers` column of record batches; null where a record has none.
 
-    def __init__(self, connector: str, server: str, run_id: str, enabled: bool, converter: Converter) -> None:
-        known = context(connector, server, run_id) if enabled else {}
-        texts = header_texts(pa.array(list(known.values()), pa.string()), ConnectSchema("string"), converter, "headers")
+    `shared` are the headers that all records have, by name.
+    """
+
+    def __init__(self, shared: Mapping[str, str], converter: Converter) -> None:
+        values = pa.array(list(shared.values()), pa.string())
+        texts = header_texts(values, ConnectSchema("string"), converter, "headers")
         self._entries = pa.StructArray.from_arrays(
-            [pa.array(list(known), pa.string()), texts.cast(pa.binary())], fields=list(HEADER)
+            [pa.array(list(shared), pa.string()), texts.cast(pa.binary())], fields=list(HEADER)
         )
         self._repeated = RepeatedHeaders(self._entries)
 

@@ -12,7 +12,8 @@ from tailrace.config.options.events import UNAVAILABLE_VALUE_PLACEHOLDER
 from tailrace.events.converter import Converter
 from tailrace.events.envelope import Envelope
 from tailrace.events.parts import Parts, flat, struct_parts, text_of
-from tailrace.events.unavailable import placeholder_text
+from tailrace.events.plan import EventPlan
+from tailrace.events.unavailable import placeholders
 from tailrace.model.arrow import literal
 from tailrace.model.table import TableSchema
 from tailrace.model.text.json import Decimals, Fragment, Style, dump, fragment
@@ -40,54 +41,38 @@ class ImageWriter:
         """The columns of the new images, with the placeholder for large values that the log did not repeat."""
         image, at = self._image(rows.column("after"), table), rows.schema.get_field_index("unchanged")
         marks = None if at < 0 else rows.column(at)
-        for index, column in enumerate(table.value_columns):
-            place = -1 if marks is None else marks.type.get_field_index(column.name)
-            if marks is None or place < 0:
-                continue
-            unchanged = marks.field(place).fill_null(pa.scalar(False, pa.bool_()))
-            text = (
-                placeholder_text(column.schema, column.placeholder or self._placeholder)
-                if unchanged.true_count
-                else None
-            )
-            if text is not None:
-                known = text_of(flat(image[index]), 0, len(rows), f"table {table.id}")
-                image[index] = Fragment("", pc.if_else(unchanged, literal(text), known))
+        for place, unchanged, text in placeholders(table, marks, self._placeholder):
+            values = text_of(flat(image[place]), 0, len(rows), f"table {table.id}")
+            image[place] = Fragment("", pc.if_else(unchanged, literal(text), values))
         return image
 
-    def key(
-        self, struct: pa.StructArray, table: TableSchema, envelope: Envelope, image: list[Fragment] | None
-    ) -> Parts | None:
+    def key(self, struct: pa.StructArray, plan: EventPlan, image: list[Fragment] | None) -> Parts | None:
         """The key from the columns of `struct`, None without key columns.
 
         The texts of `image`, where one is given, serve again unless keys are written otherwise than values.
         """
-        return self._key(struct, table, envelope, image, self._keys)
+        return self._key(struct, plan, image, self._keys)
 
-    def header_key(self, struct: pa.StructArray, table: TableSchema, envelope: Envelope) -> Parts | None:
+    def header_key(self, struct: pa.StructArray, plan: EventPlan) -> Parts | None:
         """The key as headers hold it."""
-        return self._key(struct, table, envelope, None, self._headers)
+        return self._key(struct, plan, None, self._headers)
 
-    def _key(
-        self,
-        struct: pa.StructArray,
-        table: TableSchema,
-        envelope: Envelope,
-        image: list[Fragment] | None,
-        style: Style,
-    ) -> Parts | None:
-        if envelope.key is None:
+    def _key(self, struct: pa.StructArray, plan: EventPlan, image: list[Fragment] | None, style: Style) -> Parts | None:
+        if plan.envelope.key is None:
             return None
         values = []
-        for name in table.key:
+        for _, name in plan.key:
+            if name is None:
+                values.append(Fragment(dump(plan.envelope.key_extra), None))
+                continue
             place = struct.type.get_field_index(name)
             column = struct.field(place)
             alike = style == self._values or (column.null_count == 0 and style.decimals == self._values.decimals)
-            known = image[place] if image is not None and place < len(image) and alike else None
-            values.append(fragment(column, table.column(name).schema, style) if known is None else known)
-        if envelope.key_extra is not None:
-            values.append(Fragment(dump(envelope.key_extra), None))
-        return struct_parts([field.name for field in envelope.key.fields], values)
+            if image is not None and place < len(image) and alike:
+                values.append(image[place])
+            else:
+                values.append(fragment(column, plan.table.column(name).schema, style))
+        return struct_parts([field.name for field, _ in plan.key], values)
 
 
 def image_parts(envelope: Envelope, image: list[Fragment]) -> Parts:

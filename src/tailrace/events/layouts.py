@@ -9,14 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.config.topics import TopicNaming
 from tailrace.events.converter import Converter
-from tailrace.events.envelope import Envelope, envelope
 from tailrace.events.parts import Integers, Part
-from tailrace.events.source import names_of
+from tailrace.events.plan import EventPlan, EventPlans
+from tailrace.events.source import as_json
 from tailrace.model.arrow import indices
 from tailrace.model.change import ChangeBatch, ControlBatch
-from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableId, TableSchema
 
 Batch = ChangeBatch | ControlBatch
@@ -31,12 +29,11 @@ _MOST_BYTES = 16 << 20
 class Layout:
     """The constant parts of a table's records. Of several tables encoded together, those that differ are by row.
 
-    `source` has the members of the source block that name the table, as JSON. The wraps are the texts before and after
-    a payload. `table` and `envelope` are the first table's, which the others are like.
+    `source` has the members of the source block that are the same for all rows of a table, as JSON. The wraps are the
+    texts before and after a payload. `plan` is the first table's, which the others are like.
     """
 
-    table: TableSchema
-    envelope: Envelope
+    plan: EventPlan
     topic: Part
     source: dict[str, Part]
     key_wrap: tuple[Part, str]
@@ -59,24 +56,23 @@ class Layout:
 class Layouts:
     """The layouts of tables under one configuration."""
 
-    def __init__(self, config: Config, block: SourceBlock) -> None:
-        self._naming, self._block = TopicNaming(config), block
+    def __init__(self, config: Config, plans: EventPlans) -> None:
+        self._plans = plans
         self._key, self._value, self._header = (Converter.of(config, part) for part in ("key", "value", "header"))
         self._known: dict[TableId, Layout] = {}
 
     def of(self, table: TableSchema) -> Layout:
         """A table's layout."""
         known = self._known.get(table.id)
-        if known is None or known.table != table:
-            made = envelope(table, self._naming, self._block)
-            key = made.key
+        if known is None or known.plan.table != table:
+            plan = self._plans.of(table)
+            envelope, key = plan.envelope, plan.envelope.key
             known = self._known[table.id] = Layout(
-                table,
-                made,
-                made.topic,
-                names_of(table.id),
+                plan,
+                envelope.topic,
+                as_json(self._plans.source.texts(table.id)),
                 ("", "") if key is None else self._key.wrap(key),
-                self._value.wrap(made.value),
+                self._value.wrap(envelope.value),
                 ("", "") if key is None else self._header.wrap(key),
                 f"table {table.id}",
             )
@@ -117,7 +113,7 @@ class Layouts:
             return None
         is_small = 0 < len(batch) <= _FEW_ROWS and batch.rows.nbytes <= _MOST_BYTES // 4
         is_plain = is_small and batch.column("other_key") is None
-        return batch if is_plain and self.of(batch.table).envelope.key_extra is None else None
+        return batch if is_plain and self.of(batch.table).plan.envelope.key_extra is None else None
 
     def joined(self, batches: Sequence[ChangeBatch]) -> tuple[ChangeBatch, Layout]:
         """The rows of a group as those of its first table, and their layout."""

@@ -13,24 +13,21 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.config.converter_names import JSON
-from tailrace.config.options.events import EXTENDED_HEADERS_ENABLED
-from tailrace.config.options.filters import TOMBSTONES_ON_DELETE
-from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.errors import DecodeError
 from tailrace.events.converter import Converter
-from tailrace.events.envelope import CLOCKS, MESSAGE
 from tailrace.events.header_texts import header_texts
-from tailrace.events.headers import HEADERS, HeaderWriter
+from tailrace.events.headers import HEADERS, HeaderWriter, context
 from tailrace.events.images import ImageWriter, image_parts
 from tailrace.events.layouts import Batch, Layout, Layouts
 from tailrace.events.parts import Integers, Part, Parts, flat, gather, text_of, widths
+from tailrace.events.plan import CLOCKS, TIME, Bools, EventPlans, Member, Origin, OtherKey, times
 from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.source import SourceWriter
-from tailrace.model.arrow import flags, indices, literal, repeat
-from tailrace.model.change import DELETE, PLAIN_KEY, ChangeBatch, ControlBatch
+from tailrace.model.arrow import flags, indices, literal, mask, repeat
+from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.cuts import cuts, pieces
-from tailrace.model.schema import STRING, Field
-from tailrace.model.source import AFTER, BEFORE, SOURCE, SourceBlock
+from tailrace.model.schema import STRING
+from tailrace.model.source import AFTER, BEFORE, SourceBlock
 from tailrace.model.text.json import Fragment, dump, encode, fragment
 
 KAFKA = pa.schema(
@@ -40,7 +37,7 @@ KAFKA = pa.schema(
         ("key", pa.string()),
         ("value", pa.string()),
         ("headers", HEADERS),
-        ("timestamp", pa.timestamp("us", "UTC")),
+        ("timestamp", TIME),
     ]
 )
 
@@ -61,15 +58,13 @@ class RecordEncoder:
     """
 
     def __init__(self, config: Config, source: SourceBlock, run_id: str) -> None:
-        self._layouts = Layouts(config, source)
+        plans = EventPlans(config, source)
+        self._layouts = Layouts(config, plans)
         self._images = ImageWriter(config)
         self._key, self._value = Converter.of(config, "key"), Converter.of(config, "value")
-        self._tombstones = config[TOMBSTONES_ON_DELETE]
-        server = config[TOPIC_PREFIX]
-        self._source = SourceWriter(source, server, self._value.style)
+        self._source = SourceWriter(plans.source, self._value.style)
         self._header = Converter.of(config, "header")
-        extended = config[EXTENDED_HEADERS_ENABLED]
-        self._headers = HeaderWriter(source.connector, server, run_id, extended, self._header)
+        self._headers = HeaderWriter(context(config, source.connector, run_id), self._header)
         self._schema_changes = SchemaChangeWriter(config, source)
 
     def encode(self, batch: ChangeBatch | ControlBatch) -> Iterator[pa.RecordBatch]:
@@ -77,14 +72,13 @@ class RecordEncoder:
 
         Raises DecodeError for a value without JSON form or an event of more than 2 GiB.
         """
-        control = batch if isinstance(batch, ControlBatch) else self._schema_changes.record(batch)
+        control, changes = self._schema_changes.parted(batch)
         if control is not None:
             yield self._control(control)
-        if isinstance(batch, ControlBatch) or batch.schema_change is not None:
-            return
-        layout = self._layouts.of(batch.table)
-        for piece in pieces(batch):
-            yield from self._records(piece, layout)
+        if changes is not None:
+            layout = self._layouts.of(changes.table)
+            for piece in pieces(changes):
+                yield from self._records(piece, layout)
 
     def encode_all(
         self, batches: Iterable[Batch], one: Callable[[Batch], Iterator[pa.RecordBatch]]
@@ -126,79 +120,75 @@ class RecordEncoder:
         rows = batch.rows
         if places is not None:
             rows, layout = rows.take(indices(places)), layout.take(places)
-        before, after = rows.column("before"), rows.column("after")
-        table, envelope = layout.table, layout.envelope
-        old = self._images.before(rows, table) if before.null_count == 0 else None
-        new = self._images.after(rows, table) if after.null_count == 0 else None
+        plan = layout.plan
+        before, after = rows.column(BEFORE), rows.column(AFTER)
+        images = {
+            BEFORE: self._images.before(rows, plan.table) if before.null_count == 0 else None,
+            AFTER: self._images.after(rows, plan.table) if after.null_count == 0 else None,
+        }
         pieces: list[Part | Fragment | Parts] = [layout.value_wrap[0]]
         nanos = time.time_ns()
-        for index, field in enumerate(envelope.value.fields):
-            pieces.append(f"{',' if index else '{'}{dump(field.name)}:")
-            if field.name in (BEFORE, AFTER, MESSAGE):
-                image = old if field.name == BEFORE else new
-                pieces.append("null" if image is None else image_parts(envelope, image))
+        for index, member in enumerate(plan.members):
+            pieces.append(f"{',' if index else '{'}{dump(member.field.name)}:")
+            if member.origin is Origin.IMAGE:
+                image = images[member.column]
+                pieces.append("null" if image is None else image_parts(plan.envelope, image))
             else:
-                pieces.append(self._member(field, rows, layout, nanos))
+                pieces.append(self._member(member, rows, layout, nanos))
         value = flat(*pieces, "}", layout.value_wrap[1])
-        if old is None and new is None:
+        column = next((each for each in plan.key_columns(rows) if rows.column(each).null_count == 0), None)
+        if column is None:
             return _Group(places, None, value)
-        struct, image = (before, old) if new is None else (after, new)
-        at = rows.schema.get_field_index(PLAIN_KEY)
-        struct, image = (struct, image) if at < 0 else (rows.column(at), None)
-        key = self._images.key(struct, table, envelope, image)
+        key = self._images.key(rows.column(column), plan, images.get(column))
         return _Group(places, None if key is None else flat(layout.key_wrap[0], key, layout.key_wrap[1]), value)
 
-    def _member(self, field: Field, rows: pa.RecordBatch, layout: Layout, nanos: int) -> str | Fragment | Parts:
+    def _member(self, member: Member, rows: pa.RecordBatch, layout: Layout, nanos: int) -> str | Fragment | Parts:
         """One member of the envelopes, which were built at one instant; images are written elsewhere."""
-        if field.name == SOURCE:
+        name = member.field.name
+        if member.origin is Origin.BLOCK:
             return self._source.parts(rows, layout.source)
-        if field.name in CLOCKS:
-            return str(nanos // CLOCKS[field.name])
-        at = rows.schema.get_field_index(field.name)
+        if member.origin is Origin.CLOCK:
+            return str(nanos // CLOCKS[name])
+        at = rows.schema.get_field_index(name)
         if at < 0:
             return "null"
-        if field.name == "op":
+        if name == "op":
             return _one_or_all(rows.column(at))
-        return fragment(rows.column(at), field.schema, self._value.style)
+        return fragment(rows.column(at), member.field.schema, self._value.style)
 
     def _assemble(
         self, rows: pa.RecordBatch, topic: pa.Array, key: pa.Array, value: pa.Array, layout: Layout
     ) -> pa.RecordBatch:
         count = len(rows)
-        stamp = rows.column("ts_us").cast(pa.timestamp("us", "UTC"))
         out = pa.record_batch(
-            [topic, pa.nulls(count, pa.int32()), key, value, self._header_column(rows, layout), stamp], schema=KAFKA
+            [topic, pa.nulls(count, pa.int32()), key, value, self._header_column(rows, layout), times(rows)],
+            schema=KAFKA,
         )
-        deleted = pc.equal(rows.column("op"), literal(DELETE))
-        return _with_tombstones(out, deleted) if self._tombstones and deleted.true_count else out
+        tombstones = layout.plan.tombstones(rows)
+        return out if tombstones is None else _with_tombstones(out, tombstones)
 
     def _header_column(self, rows: pa.RecordBatch, layout: Layout) -> pa.Array:
-        if layout.table.id.is_message:
+        if not layout.plan.has_headers:
             return pa.nulls(len(rows), HEADERS)
-        at = rows.schema.get_field_index("other_key")
-        if at < 0 or rows.column(at).null_count == len(rows) or layout.envelope.key is None:
+        other = layout.plan.other_key(rows)
+        if other is None:
             return self._headers.context(len(rows))
-        other = rows.column(at)
-        present = other.is_valid()
         text = self._other_key(other, layout)
-        names = pc.if_else(
-            pc.equal(rows.column("op"), literal(DELETE)), literal("__debezium.newkey"), literal("__debezium.oldkey")
-        )
-        nothing = literal(None)
-        return self._headers.with_other_key(pc.if_else(present, names, nothing), pc.if_else(present, text, nothing))
+        present, names = other.keys.is_valid(), literal(None)
+        for name, has_it in other.rows.items():
+            names = pc.if_else(mask(has_it), literal(name), names)
+        return self._headers.with_other_key(names, pc.if_else(present, text, literal(None)))
 
-    def _other_key(self, other: pa.StructArray, layout: Layout) -> pa.Array:
-        """The key of each row, as a header's value."""
-        key_schema = layout.envelope.key
-        assert key_schema is not None
+    def _other_key(self, other: OtherKey, layout: Layout) -> pa.Array:
+        """The other key of each row, as a header's value."""
+        keys, plan = other.keys, layout.plan
         if self._header.kind == JSON:
-            key = self._images.header_key(other, layout.table, layout.envelope) or []
-            return text_of(flat(layout.header_wrap[0], key, layout.header_wrap[1]), 0, len(other), layout.where)
-        columns = [other.field(other.type.get_field_index(name)) for name in layout.table.key]
-        extra = layout.envelope.key_extra
-        columns += [] if extra is None else [repeat(extra, len(other))]
-        struct = pa.StructArray.from_arrays(columns, names=[field.name for field in key_schema.fields])
-        return header_texts(struct, key_schema, self._header, layout.where)
+            key = self._images.header_key(keys, plan) or []
+            return text_of(flat(layout.header_wrap[0], key, layout.header_wrap[1]), 0, len(keys), layout.where)
+        assert plan.envelope.key is not None
+        names = [field.name for field, _ in plan.key]
+        struct = pa.StructArray.from_arrays(plan.key_values(keys), names=names)
+        return header_texts(struct, plan.envelope.key, self._header, layout.where)
 
     def _control(self, batch: ControlBatch) -> pa.RecordBatch:
         count, rows = len(batch), batch.rows
@@ -223,17 +213,16 @@ def _one_or_all(ops: pa.Array) -> Fragment:
 
 def _same_images(rows: pa.RecordBatch) -> list[Integers | None]:
     """The rows grouped by which images they have; [None] when they all have the same."""
-    before, after = rows.column("before"), rows.column("after")
+    before, after = rows.column(BEFORE), rows.column(AFTER)
     if before.null_count in (0, len(rows)) and after.null_count in (0, len(rows)):
         return [None]
     kind = flags(before.is_valid()) * 2 + flags(after.is_valid())
     return [np.flatnonzero(kind == each) for each in np.unique(kind)]
 
 
-def _with_tombstones(records: pa.RecordBatch, deleted: pa.Array) -> pa.RecordBatch:
-    """Each delete followed by a record of the same key and headers without a value."""
-    times = flags(deleted).astype(np.int64) + 1
-    index = np.repeat(np.arange(len(records)), times)
+def _with_tombstones(records: pa.RecordBatch, deleted: Bools) -> pa.RecordBatch:
+    """Each deleted record followed by its tombstone."""
+    index = np.repeat(np.arange(len(records)), deleted.astype(np.int64) + 1)
     tombstone = np.concatenate([[False], index[1:] == index[:-1]])
     columns = [column.take(indices(index)) for column in records.columns]
     value = records.column("value").take(indices(index, tombstone))

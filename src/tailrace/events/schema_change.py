@@ -11,7 +11,8 @@ from tailrace.config import Config
 from tailrace.config.options.topics import INCLUDE_SCHEMA_CHANGES, TOPIC_PREFIX
 from tailrace.events.converter import Converter
 from tailrace.events.parts import text_of
-from tailrace.events.source import SourceWriter, names_of
+from tailrace.events.plan import SourcePlan
+from tailrace.events.source import SourceWriter, as_json
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.schema import INT64, OPTIONAL_STRING, STRING, ConnectSchema, Field
 from tailrace.model.schema_change import DROP, DescribedColumn, SchemaChange
@@ -76,7 +77,8 @@ class SchemaChangeWriter:
         self._topic = config[TOPIC_PREFIX]
         self._is_wanted = config[INCLUDE_SCHEMA_CHANGES]
         self._id_parts = block.change_id
-        self._source = SourceWriter(block, self._topic, Converter.of(config, "value").style)
+        self._plan = SourcePlan(block, self._topic)
+        self._source = SourceWriter(self._plan, Converter.of(config, "value").style)
         name = f"io.debezium.connector.{block.connector}.SchemaChange"
         self._key = ConnectSchema("struct", name=name + "Key", version=1, fields=(Field("databaseName", STRING),))
         self._value = ConnectSchema(
@@ -93,13 +95,22 @@ class SchemaChangeWriter:
             ),
         )
 
+    def parted(self, batch: ChangeBatch | ControlBatch) -> tuple[ControlBatch | None, ChangeBatch | None]:
+        """The records of a batch for a control topic, and its changes of rows.
+
+        A schema change has neither where `include.schema.changes` says so.
+        """
+        if isinstance(batch, ControlBatch):
+            return batch, None
+        return (None, batch) if batch.schema_change is None else (self.record(batch), None)
+
     def record(self, batch: ChangeBatch) -> ControlBatch | None:
         """The record of a batch that is a schema change, for partition 0; None when none is wanted."""
         change, table = batch.schema_change, batch.table.id
         if change is None or not self._is_wanted or not len(batch):
             return None
         database = table.database if change.database is None else change.database
-        source = text_of(self._source.parts(batch.rows, names_of(table)), 0, 1, str(table))[0].as_py()
+        source = text_of(self._source.parts(batch.rows, as_json(self._plan.texts(table))), 0, 1, str(table))[0].as_py()
         rest = {
             "ts_ms": time.time_ns() // 1_000_000,
             "databaseName": database,

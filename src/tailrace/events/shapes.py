@@ -10,21 +10,18 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.config.options.spark import EVENT_DECIMAL_FORMAT
-from tailrace.config.options.topics import TOPIC_PREFIX
-from tailrace.config.topics import TopicNaming
-from tailrace.events.envelope import Envelope, envelope
+from tailrace.events.envelope import Envelope
 from tailrace.events.images import ImageWriter, image_parts
 from tailrace.events.parts import text_of
-from tailrace.events.source import parts_of
+from tailrace.events.plan import TIME, EventPlan, EventPlans, times
 from tailrace.model.arrow import join, literal, repeat
-from tailrace.model.change import PLAIN_KEY, TRANSACTION_TYPE, ChangeBatch
+from tailrace.model.change import TRANSACTION_TYPE, ChangeBatch
 from tailrace.model.cuts import pieces
-from tailrace.model.source import SourceBlock
+from tailrace.model.source import AFTER, BEFORE, SourceBlock
 from tailrace.model.table import TableId, TableSchema
 from tailrace.model.text.json import Decimals, Fragment
 
 _ARROW = {"int64": pa.int64(), "int32": pa.int32(), "string": pa.string(), "boolean": pa.bool_()}
-_STAMP = pa.timestamp("us", "UTC")
 # The two hexadecimal digits of each byte.
 _DIGITS = np.frombuffer("".join(f"{byte:02X}" for byte in range(256)).encode(), np.uint16)
 
@@ -41,7 +38,7 @@ def event_schema(source: SourceBlock) -> pa.Schema:
             ("source", pa.struct(block)),
             ("transaction", TRANSACTION_TYPE),
             ("position", pa.string()),
-            ("ts", _STAMP),
+            ("ts", TIME),
         ]
     )
 
@@ -54,36 +51,30 @@ class EventShaper:
     """
 
     def __init__(self, config: Config, source: SourceBlock) -> None:
-        self._naming = TopicNaming(config)
+        self._plans = EventPlans(config, source)
         self._images = ImageWriter(config, Decimals(config[EVENT_DECIMAL_FORMAT]))
-        self._server = config[TOPIC_PREFIX]
         self._source = source
         self.schema = event_schema(source)
-        self._envelopes: dict[TableId, tuple[TableSchema, Envelope]] = {}
 
     def encode(self, batch: ChangeBatch) -> Iterator[pa.RecordBatch]:
         """The batch's rows in order, in pieces of bounded size."""
         for piece in pieces(batch):
-            yield self._rows(piece, self._envelope(batch.table))
+            yield self._rows(piece, self._plans.of(batch.table))
 
-    def _rows(self, batch: ChangeBatch, layout: Envelope) -> pa.RecordBatch:
-        rows, table = batch.rows, batch.table
-        before, after = rows.column("before"), rows.column("after")
-        old, new = self._images.before(rows, table), self._images.after(rows, table)
-        plain = batch.column(PLAIN_KEY)
-        sides = [(after, new), (before, old)] if plain is None else [(plain, None)]
-        keys = [self._key(struct, image, table, layout) for struct, image in sides]
+    def _rows(self, batch: ChangeBatch, plan: EventPlan) -> pa.RecordBatch:
+        rows, table, layout = batch.rows, batch.table, plan.envelope
+        images = {BEFORE: self._images.before(rows, table), AFTER: self._images.after(rows, table)}
+        keys = [self._key(rows.column(name), images.get(name), plan) for name in plan.key_columns(rows)]
         transaction = batch.column("transaction")
         columns = [
             repeat(layout.topic, len(batch)),
             rows.column("op"),
             pc.coalesce(*keys),
-            self._image(before, old, table, layout),
-            self._image(after, new, table, layout),
+            *(self._image(rows.column(name), image, table, layout) for name, image in images.items()),
             self._source_block(rows, table.id),
             pa.nulls(len(batch), TRANSACTION_TYPE) if transaction is None else transaction,
             self._position(rows),
-            rows.column("ts_us").cast(_STAMP),
+            times(rows),
         ]
         return pa.record_batch(columns, schema=self.schema)
 
@@ -93,11 +84,11 @@ class EventShaper:
         text = text_of(image_parts(layout, image), 0, len(struct), str(table.id))
         return pc.if_else(struct.is_valid(), text, literal(None))
 
-    def _key(self, struct: pa.Array, image: list[Fragment] | None, table: TableSchema, layout: Envelope) -> pa.Array:
-        parts = self._images.key(struct, table, layout, image)
+    def _key(self, struct: pa.Array, image: list[Fragment] | None, plan: EventPlan) -> pa.Array:
+        parts = self._images.key(struct, plan, image)
         if parts is None or struct.null_count == len(struct):
             return pa.nulls(len(struct), pa.string())
-        return pc.if_else(struct.is_valid(), text_of(parts, 0, len(struct), str(table.id)), literal(None))
+        return pc.if_else(struct.is_valid(), text_of(parts, 0, len(struct), str(plan.table.id)), literal(None))
 
     def _position(self, rows: pa.RecordBatch) -> pa.Array:
         """The texts of the position's columns joined; a null ends the text, or is the whole of it."""
@@ -110,15 +101,11 @@ class EventShaper:
 
     def _source_block(self, rows: pa.RecordBatch, table: TableId) -> pa.Array:
         source, count = rows.column("source"), len(rows)
-        known = {
-            "connector": self._source.connector,
-            "name": self._server,
-            **parts_of(table),
-        }
+        texts = self._plans.source.texts(table)
         columns = []
         for each in self.schema.field("source").type:
-            if each.name in known:
-                columns.append(repeat(known[each.name], count))
+            if each.name in texts:
+                columns.append(repeat(texts[each.name], count))
             elif each.name == "ts_us":
                 columns.append(rows.column("ts_us"))
             elif each.name == "snapshot":
@@ -126,12 +113,6 @@ class EventShaper:
             else:
                 columns.append(source.field(source.type.get_field_index(each.name)).cast(each.type))
         return pa.StructArray.from_arrays(columns, fields=list(self.schema.field("source").type))
-
-    def _envelope(self, table: TableSchema) -> Envelope:
-        known = self._envelopes.get(table.id)
-        if known is None or known[0] != table:
-            known = self._envelopes[table.id] = (table, envelope(table, self._naming, self._source))
-        return known[1]
 
 
 def sortable(values: pa.Array) -> pa.Array:

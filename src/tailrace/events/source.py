@@ -11,12 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.events.parts import Part, Parts, flat
+from tailrace.events.plan import Origin, SourcePlan, clock
 from tailrace.model.arrow import indices, join, literal
 from tailrace.model.schema import OPTIONAL_INT64
 from tailrace.model.source import FEWER_PLACES, SourceBlock
-from tailrace.model.table import TableId
 from tailrace.model.text.json import Fragment, Style, dump, encode, fragment
-from tailrace.version import __version__
 
 Bools = npt.NDArray[np.bool_]
 _Pieces = list[tuple[str | Fragment, bool | None]]
@@ -25,75 +24,56 @@ _Pieces = list[tuple[str | Fragment, bool | None]]
 class SourceWriter:
     """Writes the source block of one connector for one logical server."""
 
-    def __init__(self, block: SourceBlock, server: str, style: Style) -> None:
-        self._block = block
-        self._server = server
+    def __init__(self, plan: SourcePlan, style: Style) -> None:
+        self._plan, self._block = plan, plan.block
         self._style = style
 
-    def parts(self, rows: pa.RecordBatch, table: Mapping[str, Part]) -> Parts:
+    def parts(self, rows: pa.RecordBatch, texts: Mapping[str, Part]) -> Parts:
         """The blocks of all rows. What changes with the transaction only is joined per transaction, then repeated.
 
-        `table` has the members that name the table, as JSON.
+        `texts` has the members that are the same for all rows of a table, as JSON.
         """
         source = rows.column("source")
         columns = {field.name: source.field(index) for index, field in enumerate(source.type)}
         columns |= {"ts_us": rows.column("ts_us"), "snapshot": rows.column("snapshot")}
         starts = _starts(columns["ts_us"])
         if len(starts) * 4 > len(rows):
-            return flat(*(piece for piece, _ in self._pieces(columns, set(), table)))
+            return flat(*(piece for piece, _ in self._pieces(columns, set(), texts)))
         steady = {name for name, values in columns.items() if _steady(values, starts)}
         first = indices(starts)
         columns = {name: values.take(first) if name in steady else values for name, values in columns.items()}
         run = indices(np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows))))
         parts: list[Part | Parts] = []
-        for by_row, pieces in groupby(self._pieces(columns, steady, table), lambda piece: piece[1] is False):
+        for by_row, pieces in groupby(self._pieces(columns, steady, texts), lambda piece: piece[1] is False):
             stretch = flat(*(piece for piece, _ in pieces))
             parts.append(stretch if by_row else _repeated(stretch, run))
         return flat(*parts)
 
-    def _pieces(self, columns: dict[str, pa.Array], steady: set[str], table: Mapping[str, Part]) -> _Pieces:
+    def _pieces(self, columns: dict[str, pa.Array], steady: set[str], texts: Mapping[str, Part]) -> _Pieces:
         """Constants and columns in the block's order, with whether a column is steady (None: a constant)."""
         written = {
             field.name: fragment(columns[field.name], field.schema, self._style)
             for field in self._block.fields
             if field.name in columns
         }
-        known = self._computed(columns, steady, written) | self._constant(table)
+        clocks = _clocks(columns["ts_us"])
         pieces: _Pieces = []
-        for index, field in enumerate(self._block.members):
-            pieces.append((f"{',' if index else '{'}{dump(field.name)}:", None))
-            if field.name in known:
-                pieces += known[field.name]
+        for index, member in enumerate(self._plan.members):
+            name = member.field.name
+            pieces.append((f"{',' if index else '{'}{dump(name)}:", None))
+            if member.origin is Origin.TEXT:
+                text = texts[name]
+                pieces.append((text, None) if isinstance(text, str) else (Fragment("", text), False))
+            elif member.origin is Origin.CLOCK:
+                pieces.append((clocks[name], "ts_us" in steady))
+            elif member.origin is Origin.SNAPSHOT:
+                markers = snapshot_of(self._block, columns[name])
+                pieces.append((fragment(markers, member.field.schema, self._style), name in steady))
+            elif member.origin is Origin.SEQUENCE:
+                pieces += self._sequence(columns, steady, written)
             else:
-                pieces.append((written[field.name], field.name in steady))
+                pieces.append((written[name], name in steady))
         return [*pieces, ("}", None)]
-
-    def _constant(self, table: Mapping[str, Part]) -> dict[str, _Pieces]:
-        """The members that are the same for all rows of a table."""
-        names = {"version": __version__, "connector": self._block.connector, "name": self._server}
-        texts: dict[str, Part] = {name: dump(value) for name, value in names.items()} | dict(table)
-        return {
-            name: [(text, None) if isinstance(text, str) else (Fragment("", text), False)]
-            for name, text in texts.items()
-        }
-
-    def _computed(
-        self, columns: dict[str, pa.Array], steady: set[str], written: Mapping[str, Fragment]
-    ) -> dict[str, _Pieces]:
-        """The common members that are made of other columns, some of which are `written` already."""
-        ts_us, is_steady = columns["ts_us"], "ts_us" in steady
-        micros = encode(ts_us, OPTIONAL_INT64)
-        millis = indices(np.floor_divide(ts_us.to_numpy(zero_copy_only=False), 1000))
-        return {
-            "ts_ms": [(fragment(millis, OPTIONAL_INT64), is_steady)],
-            "ts_us": [(Fragment("", micros), is_steady)],
-            "ts_ns": [(Fragment("", micros, "000"), is_steady)],
-            "snapshot": [(self._snapshot(columns["snapshot"]), "snapshot" in steady)],
-            "sequence": self._sequence(columns, steady, written),
-        }
-
-    def _snapshot(self, markers: pa.Array) -> Fragment:
-        return fragment(snapshot_of(self._block, markers), self._block.snapshot, self._style)
 
     def _sequence(self, columns: dict[str, pa.Array], steady: set[str], written: Mapping[str, Fragment]) -> _Pieces:
         if self._block.sequence is None:
@@ -119,14 +99,16 @@ def snapshot_of(block: SourceBlock, markers: pa.Array) -> pa.Array:
     return pc.if_else(pc.or_(known, markers.is_null()), markers, literal("true"))
 
 
-def parts_of(table: TableId) -> dict[str, str]:
-    """The members of `source` that are parts of a table's name."""
-    return {"db": table.database, "schema": table.schema, "table": table.table, "collection": table.table}
+def as_json(texts: Mapping[str, str]) -> dict[str, Part]:
+    """The texts as JSON, by the same names."""
+    return {name: dump(value) for name, value in texts.items()}
 
 
-def names_of(table: TableId) -> dict[str, Part]:
-    """The same members as JSON."""
-    return {name: dump(value) for name, value in parts_of(table).items()}
+def _clocks(micros: pa.Array) -> dict[str, Fragment]:
+    """The clocks by name: of nanoseconds the digits are those of the microseconds, and zeros."""
+    text = encode(micros, OPTIONAL_INT64)
+    millis = fragment(clock(micros, "ts_ms"), OPTIONAL_INT64)
+    return {"ts_ms": millis, "ts_us": Fragment("", text), "ts_ns": Fragment("", text, "000")}
 
 
 def _sequence_item(values: pa.Array, written: Fragment | None) -> Fragment:

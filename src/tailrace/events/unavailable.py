@@ -5,12 +5,31 @@ from __future__ import annotations
 import base64
 import hashlib
 import uuid
+from collections.abc import Iterator
+
+import pyarrow as pa
 
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.table import TableSchema
 from tailrace.model.text.json import dump
 
 # Arrays of INTEGER, DATE and BIGINT have one; of TIMESTAMP and TIME, which are numbers as well, none.
 _NUMBERS = (("int32", None), ("int64", None), ("int32", "io.debezium.time.Date"))
+
+
+def placeholders(table: TableSchema, marks: pa.StructArray | None, text: str) -> Iterator[tuple[int, pa.Array, str]]:
+    """The value columns that show a placeholder: place among them, the rows (boolean) that do, and its JSON.
+
+    `marks` is the batch's column `unchanged`. `text` is the placeholder of columns that have none of their own.
+    """
+    for place, column in enumerate(table.value_columns):
+        at = -1 if marks is None else marks.type.get_field_index(column.name)
+        if marks is None or at < 0:
+            continue
+        unchanged = marks.field(at).fill_null(pa.scalar(False, pa.bool_()))
+        shown = placeholder_text(column.schema, column.placeholder or text) if unchanged.true_count else None
+        if shown is not None:
+            yield place, unchanged, shown
 
 
 def placeholder_text(schema: ConnectSchema, placeholder: str) -> str | None:

@@ -3,6 +3,8 @@
 What `head` decided about a batch is kept in memory until `plan` uses it, and lost if the driver dies in between. Then
 the batch, planned again, reads only the log, and the first batch after the restart reads the chunk or the tables again
 (see Progress.undo).
+
+What a batch does in which state is the table of `work.py`.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from tailrace.snapshot.signals import (
 )
 from tailrace.snapshot.table_note import TableNote
 from tailrace.snapshot.table_signals import TableSignals
+from tailrace.snapshot.work import Work, work
 
 log = logging.getLogger(__name__)
 
@@ -110,18 +113,18 @@ class AdHocSnapshots:
         self.use(progress)
         notices = _notices(before, progress)
         moves = progress != replace(known, undo=None)
-        if progress.queue and progress.wait is not None:
-            if not self._server.has_ended(progress.wait):
-                self._wait(progress.wait)
-                return Step(progress, moves=moves, notices=notices)
-            progress = replace(progress, wait=None)
-        if is_behind or not progress.is_next(BLOCKING):
-            self._blocking.close()
-        if not is_behind and progress.is_next(BLOCKING):
-            return self._block(progress, start, moves, notices)
-        if is_behind or not progress.is_next(INCREMENTAL):
+        what = work(progress, is_behind=is_behind, has_ended=self._server.has_ended)
+        if what is Work.WAIT:
+            self._wait(progress.wait)
             return Step(progress, moves=moves, notices=notices)
-        return self._chunk(progress, moves, notices)
+        if progress.queue:
+            progress = replace(progress, wait=None)
+        if what is Work.TABLES:
+            return self._block(progress, start, moves, notices)
+        self._blocking.close()
+        if what is Work.CHUNK:
+            return self._chunk(progress, moves, notices)
+        return Step(progress, moves=moves, notices=notices)
 
     def _chunk(self, progress: Progress, moves: bool, notices: tuple[Notice, ...]) -> Step:
         """An incremental snapshot: the batch reads a chunk, unless none can be read now."""
@@ -180,7 +183,7 @@ class AdHocSnapshots:
         act(signal, offset)
         return progress
 
-    def _wait(self, token: int) -> None:
+    def _wait(self, token: int | None) -> None:
         if self._waits != token:
             self._waits = token
             log.warning("an added table is read when the transactions that began before it was added have ended")

@@ -1,4 +1,19 @@
-"""The state of requested snapshots: part of an offset, so that a restart resumes there."""
+"""The state of requested snapshots: part of an offset, so that a restart resumes there.
+
+| field | stores | set by | until |
+|---|---|---|---|
+| handled | marks of the signals read that are still in the table | a look at the signal table | their rows are gone |
+| queue | what is to be read, the current first | a signal | it is read, stopped or given up |
+| last, maximum, key | how far the current table is read, up to where, by which columns | a chunk | the table is read |
+| rows, total, since_ms | rows read of it, the server's estimate of all, since when | a chunk | the table is read |
+| paused | whether incremental snapshots wait | a signal | a signal, or none of them is left |
+| undo | the state before this batch | a batch that reads rows | the batch after it |
+| files, topic | which files of signals, and how much of the topic, are read | a look there | the next look |
+| tables | tables added to the capture, or removed from it | a signal | a start whose lists say the same |
+| wait | up to which transactions all must have ended | a table that is added | they have ended |
+| incomplete | tables that lack rows, and why | a snapshot that is given up | it is asked for again, or stopped |
+| warnings | the current problems of the source | each batch | the next batch |
+"""
 
 from __future__ import annotations
 

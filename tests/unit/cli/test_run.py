@@ -206,7 +206,7 @@ def test_each_line_has_its_time_with_the_zone_once_a_run_begins(
     terminal.stamp_lines()
     printer = ProgressPrinter(as_json=True)
     printer.show(replace(BATCH, set_aside=("public.t: first line\n  second line",)))
-    logging.getLogger("tailrace.pipeline.runner").warning("what\n  more")
+    logging.getLogger("tailrace.pipeline.run").warning("what\n  more")
     terminal.print_error(ConfigError("is wrong", remedy="set it"))
     shown = capsys.readouterr()
     stamp = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d"

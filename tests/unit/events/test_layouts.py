@@ -17,6 +17,7 @@ from tailrace.connectors.postgres.position import SOURCE
 from tailrace.errors import DecodeError
 from tailrace.events import record
 from tailrace.events.layouts import Batch, Layouts
+from tailrace.events.plan import EventPlans
 from tailrace.model.change import ChangeBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableSchema
@@ -71,7 +72,7 @@ def test_records_are_those_of_batches_that_are_encoded_alone(
 
 def grouped(*batches: Batch, **properties: str) -> list[list[str]]:
     config = configured({name.replace("__", "."): value for name, value in properties.items()})
-    groups = Layouts(config, SOURCE).together(batches)
+    groups = Layouts(config, EventPlans(config, SOURCE)).together(batches)
     return [
         [batch.table.id.table if isinstance(batch, ChangeBatch) else batch.topic for batch in group] for group in groups
     ]
