@@ -11,7 +11,9 @@ DATABASE_FORMAT: Format = "postgres"
 
 ICEBERG = "iceberg://"
 DATABASE = "postgresql://"
-_URL = re.compile(r"postgres(?:ql)?://(?:[^/?#]*@)?(?P<hosts>[^/?#@]*)/(?P<database>[^/?#]+)(?:\?.*)?")
+# A host has no @ and a port is a number, so that no part of a password that was not encoded is taken for either.
+_HOST = r"(?:[^/?#@:,\[\]]*|\[[^\]/]*\])(?::\d+)?"
+_URL = re.compile(rf"postgres(?:ql)?://(?:[^/?#@]*@)?(?P<hosts>{_HOST}(?:,{_HOST})*)/(?P<database>[^/?#@]+)(?:\?.*)?")
 
 
 def database_root(url: str, schema: str) -> str:
