@@ -64,6 +64,7 @@ class DatabaseLake:
         ]
         with transaction(self._conninfo) as connection:
             ledger.make(connection)
+        with transaction(self._conninfo) as connection:
             if ledger.load(connection, self.folder, name) is not None:
                 raise LostRaceError(f"{relation} was made by another process meanwhile")
             try:
