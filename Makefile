@@ -27,7 +27,7 @@ $(READY): requirements.lock pyproject.toml tools/preconditions.py
 	-@$(BIN)/python -m tailrace.pipeline.class_archive_writer
 	@touch $@
 
-demo: env  ## Run the demo: a database with traffic, a replica, and a comparison (DATABASE=name, SINK=iceberg, KEEP=1 leaves it running)
+demo: env  ## Run the demo: a database with traffic, a replica, and a comparison (DATABASE=name, SINK=iceberg or postgres, KEEP=1 leaves it running)
 	@$(if $(filter postgres,$(DATABASE)),$(BIN)/tailrace demo,$(BIN)/python -m tests.servers.$(DATABASE).demo) --sink $(SINK) $(if $(KEEP),--keep)
 
 check: env  ## Lint, formatting and types

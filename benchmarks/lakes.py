@@ -1,11 +1,12 @@
-"""How fast changes anywhere in a large table come into Delta and Iceberg tables, and how fast the result is read.
+"""How fast changes anywhere in a large table come into the tables of each format, and how fast the result is read.
 
     python benchmarks/lakes.py --rows 1000000
 
 One process, without Spark and a database: changes as the sink's tasks get them, folded, merged and maintained. A line
 for each format: rows/s of the first snapshot, changes/s of commits of 20,000 changes each (one in twenty is a delete),
 the CPU time of a change, the median and the longest commit, and how long reading all rows takes. Joining small files
-is part of a commit: the longest one does it. At the end both have the same rows.
+is part of a commit: the longest one does it. At the end all have the same rows. The database's server runs on this
+machine and syncs each commit to the disk.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import json
 import statistics
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +29,13 @@ from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.parts import parts
+from tailrace.sinks.replica.roots import database_root
 from tailrace.sinks.replica.table_writer import TableWriter
 from tailrace.sinks.replica.target import read_table
 from tailrace.sinks.replica.upkeep import Upkeep
+from tailrace.testing.postgres import EmbeddedPostgres
 
+FORMATS = ["delta", "iceberg", "postgres"]
 NAME, CHANGES, DELETED = "public.items", 20_000, 20
 TYPES = {"id": pa.int64(), "a": pa.string(), "b": pa.int64(), "c": pa.float64(), "d": pa.string(), "e": pa.int64()}
 ITEMS = TableSchema(
@@ -102,18 +108,31 @@ def measured(root: str, options: dict[str, str], rows: int, commits: int) -> tup
     }, found.sort_by("id")
 
 
+@contextmanager
+def place(lake: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The root of an empty replica, with its options."""
+    with tempfile.TemporaryDirectory() as folder:
+        if lake == "delta":
+            yield str(Path(folder) / "lake"), {}
+        elif lake == "iceberg":
+            uri = f"sqlite:///{folder}/catalog.db"
+            yield "iceberg://shop", {"type": "sql", "uri": uri, "warehouse": f"file://{folder}"}
+        else:
+            with EmbeddedPostgres(settings={"fsync": "on", "max_wal_size": "4GB"}) as server:
+                server.create_database("lake")
+                yield database_root(server.url("lake"), "shop"), {"url": server.url("lake")}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--commits", type=int, default=20)
-    parser.add_argument("--format", choices=["delta", "iceberg"], help="one of them; else one after the other")
+    parser.add_argument("--format", choices=FORMATS, action="append", help="some of them; else one after the other")
     given = parser.parse_args()
     results = []
-    for lake in [given.format] if given.format else ["delta", "iceberg"]:
-        with tempfile.TemporaryDirectory() as folder:
-            catalog = {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}"}
-            place = (str(Path(folder) / "lake"), {}) if lake == "delta" else ("iceberg://shop", catalog)
-            figures, found = measured(*place, given.rows, given.commits)
+    for lake in given.format or FORMATS:
+        with place(lake) as (root, options):
+            figures, found = measured(root, options, given.rows, given.commits)
             print(json.dumps({"format": lake, "rows": given.rows, **figures}), flush=True)
             results.append(found)
     assert all(found.equals(results[0]) for found in results), "the formats have other rows"

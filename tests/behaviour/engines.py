@@ -1,6 +1,6 @@
 """The engine that replica tests run with: `deltalake`, or another one in a process of test_replica_engines.py.
 
-The engine `iceberg` is the format: its tables are in a catalog of SQLite.
+The engines `iceberg` and `postgres` are formats: their tables are in a catalog of SQLite, or on a server of their own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable
 from pyiceberg.catalog import load_catalog
+
+from tailrace.sinks.replica.lakes import lake_at
+from tailrace.sinks.replica.roots import database_root
+from tailrace.sinks.replica.table import Lake
+from tests.servers import target
 
 ENGINE = os.environ.get("TAILRACE_TEST_REPLICA_ENGINE", "deltalake")
 # Of Delta for Spark; the demo's Kafka comes the same way, so a mirror that has one has the other.
@@ -26,6 +31,8 @@ DELTA = {
 
 def place(folder: Path) -> tuple[str, dict[str, str]]:
     """The root of a replica below a folder, with its options."""
+    if ENGINE == "postgres":
+        return database(folder / "lake")
     if ENGINE != "iceberg":
         return str(folder / "lake"), {}
     return "iceberg://lake", catalog(folder / "lake")
@@ -33,6 +40,8 @@ def place(folder: Path) -> tuple[str, dict[str, str]]:
 
 def sink(folder: Path) -> dict[str, object]:
     """The settings of a replica in a pipeline file."""
+    if ENGINE == "postgres":
+        return {**target.settings(folder / "lake")}
     if ENGINE != "iceberg":
         return {"path": str(folder / "lake"), "engine": ENGINE}
     return {"format": "iceberg", "namespace": "lake", "catalog": catalog(folder / "lake")}
@@ -44,8 +53,21 @@ def catalog(folder: Path) -> dict[str, str]:
     return {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}"}
 
 
+def database(folder: Path) -> tuple[str, dict[str, str]]:
+    """The root of a replica in a database of the folder's, with its options."""
+    given = target.settings(folder)
+    return database_root(given["url"], given["namespace"]), {"url": given["url"]}
+
+
+def _lake(folder: Path) -> Lake:
+    return lake_at(*database(folder))
+
+
 def stored(root: Path, name: str) -> pa.Table | None:
     """All rows of a replica below the folder `lake`, as another reader has them; None where there is no table."""
+    if ENGINE == "postgres":
+        found = _lake(root).open(name)
+        return None if found is None else found.scan().read_all()
     if ENGINE != "iceberg":
         place = str(root / name)
         return DeltaTable(place).to_pyarrow_table() if DeltaTable.is_deltatable(place) else None
@@ -55,6 +77,9 @@ def stored(root: Path, name: str) -> pa.Table | None:
 
 def counted(root: Path) -> dict[str, int]:
     """How many rows each replica below the folder `lake` has, by its name."""
+    if ENGINE == "postgres":
+        tables = {name: _lake(root).open(name) for name in sorted(_lake(root).names())}
+        return {name: table.count() for name, table in tables.items() if table is not None}
     if ENGINE != "iceberg":
         return {log.parent.name: int(DeltaTable(log.parent).count()) for log in sorted(root.glob("*/_delta_log"))}
     there = load_catalog("tailrace", **catalog(root))

@@ -16,6 +16,7 @@ from pyiceberg.expressions import In
 from tailrace.sinks.replica.folders import folder as folder_of
 from tests.behaviour.engines import catalog
 from tests.conformance.subject import KEY
+from tests.servers import target
 
 
 class TestedLake(ABC):
@@ -90,9 +91,30 @@ class IcebergCatalog(TestedLake):
         return load_catalog("tailrace", **catalog(folder / "lake"))
 
 
+class DatabaseSchema(TestedLake):
+    """Tables of a database of the pipeline's own."""
+
+    name = "postgres"
+
+    def settings(self, folder: Path) -> dict[str, Any]:
+        return {**target.settings(folder)}
+
+    def drop(self, folder: Path, table: str) -> None:
+        target.execute(folder, f"DROP TABLE {self._table(table)}")
+
+    def delete(self, folder: Path, table: str, keys: Iterable[int]) -> None:
+        target.execute(folder, f'DELETE FROM {self._table(table)} WHERE "{KEY}" IN ({", ".join(map(str, keys))})')
+
+    def retype(self, folder: Path, table: str, column: str) -> None:
+        target.execute(folder, f'ALTER TABLE {self._table(table)} ALTER "{column}" TYPE bytea USING NULL')
+
+    def _table(self, table: str) -> str:
+        return f'{target.NAMESPACE}."{folder_of(table)}"'
+
+
 def _retyped(rows: pa.Table, column: str) -> pa.Table:
     place = rows.column_names.index(column)
     return rows.set_column(place, column, rows.column(place).cast(pa.binary()))
 
 
-LAKES: list[TestedLake] = [DeltaFolder(), IcebergCatalog()]
+LAKES: list[TestedLake] = [DeltaFolder(), IcebergCatalog(), DatabaseSchema()]

@@ -40,6 +40,8 @@ CONFINED = {
 
 # Where the code of each database is, and the words that nobody else writes, in comments and messages neither.
 REGISTRY = "connectors/registry.py"
+# Where a replica's format that is a database's tables is named, and the folder of its code is opened.
+TARGETS = ("sinks/replica/roots.py", "sinks/replica/lakes.py")
 DATABASES = sorted(BUILT_IN)
 WORDS = {
     "postgres": r"postgres|psycopg|adbc_driver_postgresql|pgoutput|libpq|pgjdbc",
@@ -187,7 +189,10 @@ def test_only_a_databases_own_modules_name_it(room: str) -> None:
 def owns(database: str, module: Path) -> bool:
     """Whether a module is one that may know this database."""
     return where(module).startswith(
-        (f"connectors/{database}/", f"transforms/{database}/", f"testing/{database}.py", REGISTRY)
+        (
+            *(f"connectors/{database}/", f"transforms/{database}/", f"sinks/replica/{database}/"),
+            *(f"testing/{database}.py", REGISTRY, *TARGETS),
+        )
     )
 
 

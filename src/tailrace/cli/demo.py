@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, get_args
 
 import typer
 
@@ -18,6 +18,7 @@ from tailrace.cli import demo_shop
 from tailrace.cli.demo_screen import Screen
 from tailrace.cli.stop import StopRequest, stop_on_signals
 from tailrace.errors import ConfigError, TailraceError
+from tailrace.sinks.replica.roots import DATABASE_FORMAT, Format
 
 if TYPE_CHECKING:
     from tailrace.connectors.ports import Admin, Position
@@ -39,15 +40,32 @@ def _catalog(folder: Path) -> dict[str, Any]:
     return {"format": "iceberg", "namespace": "shop", "catalog": catalog}
 
 
+def _database(folder: Path) -> dict[str, Any]:
+    """The settings of tables in a database of a server of its own, which ends with this process."""
+    from tailrace.connectors import registry
+
+    start = registry.DEFAULT.demo
+    assert start is not None
+    server = registry.imported(start)().start()
+    server.create_database(folder.name)
+    return {"format": DATABASE_FORMAT, "url": server.url(folder.name), "namespace": "shop"}
+
+
 # The settings of a replica in a folder, by its format.
-LAKES: dict[str, Callable[[Path], dict[str, Any]]] = {DELTA: lambda folder: {"path": str(folder)}, "iceberg": _catalog}
+LAKES: dict[str, Callable[[Path], dict[str, Any]]] = {
+    DELTA: lambda folder: {"path": str(folder)},
+    "iceberg": _catalog,
+    DATABASE_FORMAT: _database,
+}
 # The JVM's second compiler costs more than it saves in the first minute: 30 s of CPU instead of 17, measured.
 QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 
 
 def command(
     keep: Annotated[bool, typer.Option("--keep", help="Run until Ctrl-C.")] = False,
-    lake: Annotated[str, typer.Option("--sink", help="The tables of the replica: delta or iceberg.")] = DELTA,
+    lake: Annotated[
+        str, typer.Option("--sink", help=f"The tables of the replica: {' or '.join(get_args(Format))}.")
+    ] = DELTA,
 ) -> None:
     """Run a demo of a minute. It has an embedded database with traffic, a replica that follows it, and a comparison."""
     from tailrace.connectors import registry

@@ -53,7 +53,7 @@ def _secrets(definition: Definition, config: Config) -> Iterator[str]:
     if isinstance(target, KafkaTarget):
         others = target.properties
     elif isinstance(target, ReplicaTarget):
-        others = {**target.storage_options, **target.catalog}
+        others = {**target.options, **target.catalog}
     pairs = [
         *((value, visible.get(name, HIDDEN) == HIDDEN) for name, value in config.given.items()),
         *((str(value), is_secret_name(name)) for name, value in others.items()),

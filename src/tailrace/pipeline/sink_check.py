@@ -25,7 +25,7 @@ from tailrace.sinks.replica.layout import Names, table_folder
 from tailrace.sinks.replica.modes import HISTORY
 from tailrace.transforms import parse, renamed_by
 
-# A catalog of Iceberg tables that does not answer so soon is away.
+# A catalog of Iceberg tables, or a database, that does not answer so soon is away.
 _ANSWER_SECONDS = 4.0
 
 
@@ -57,14 +57,15 @@ def _without_key(table: TableOverview) -> Finding:
 
 
 def _away(target: ReplicaTarget) -> list[Finding]:
-    """Whether the catalog of Iceberg tables answers. Raises ConfigError for one that cannot be opened."""
-    if target.format != "iceberg":
+    """Whether the catalog of Iceberg tables, or the database, answers. Raises ConfigError for one that is wrong."""
+    if target.format == "delta":
         return []
     from tailrace.sinks.replica.store_probe import StoreProbe  # loads deltalake, which other sinks do without
 
     said = StoreProbe(target.root, target.options).look(_ANSWER_SECONDS)
-    remedy = "check the catalog, the network, and the properties in `catalog`"
-    return [] if said is None else [Finding("sink.replica.catalog", False, said[0], remedy)]
+    name = "catalog" if target.format == "iceberg" else "url"
+    remedy = f"check what `{name}` names, the network, and the properties that are given for it"
+    return [] if said is None else [Finding(f"sink.replica.{name}", False, said[0], remedy)]
 
 
 def _catalog(target: ReplicaTarget) -> list[Finding]:

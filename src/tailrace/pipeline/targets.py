@@ -13,7 +13,7 @@ from tailrace.model.table import NULL, TEXT
 from tailrace.sinks.replica.catalogs.catalog import problem
 from tailrace.sinks.replica.layout import Names, ReplicaLayout
 from tailrace.sinks.replica.modes import COLUMNS, LATEST, Kind, Metadata, Mode
-from tailrace.sinks.replica.roots import ICEBERG
+from tailrace.sinks.replica.roots import DATABASE_FORMAT, ICEBERG, Format, database_root
 
 
 class Part(BaseModel):
@@ -137,6 +137,7 @@ class ReadAgain(Part):
 
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*")
+_SCHEMA = re.compile(r"[A-Za-z0-9_]{1,63}")
 _LATEST_METADATA = ["commit_time", "position", "op"]
 # Hive and Glue take no other names of tables than those of `names: catalog`.
 _STRICT = ("hive", "glue")
@@ -146,7 +147,8 @@ class ReplicaTarget(Part):
     """Tables, each kept equal to its source table; `on_drop`: or not, once that is dropped.
 
     Delta tables lie below `path`; a `catalog` shows them by name in a `namespace`. Iceberg tables are in a `namespace`
-    of a `catalog`, given by pyiceberg's properties.
+    of a `catalog`, given by pyiceberg's properties. Tables of a database are in the schema `namespace` of the one at
+    `url`, whose role has the `password`.
 
     `on_error`: a table whose rows cannot be written as they are is set aside, or it stops the pipeline. `out_of_range`
     is what becomes of dates and times that no table holds: of all columns, or by expressions for `schema.table.column`.
@@ -163,8 +165,10 @@ class ReplicaTarget(Part):
     or sooner or later as the disk space allows (None).
     """
 
-    format: Literal["delta", "iceberg"] = "delta"
+    format: Format = "delta"
     path: Location | None = None
+    url: str | None = Field(default=None, repr=False)
+    password: str | None = Field(default=None, repr=False)
     catalog: dict[str, Scalar] = Field(default_factory=dict, repr=False)
     namespace: str | None = None
     engine: Literal["deltalake", "spark"] = "deltalake"
@@ -185,6 +189,10 @@ class ReplicaTarget(Part):
     @model_validator(mode="after")
     def _is_of_format(self) -> ReplicaTarget:
         given = self.model_fields_set
+        if self.format == DATABASE_FORMAT:
+            return self._is_of_a_database()
+        if given & {"url", "password"}:
+            raise ValueError(f"url and password are of `format: {DATABASE_FORMAT}`")
         if self.format == "delta":
             if self.path is None:
                 raise ValueError("path is missing: the folder or URL of the Delta tables")
@@ -203,6 +211,21 @@ class ReplicaTarget(Part):
             )
         if self.catalog.get("type") in _STRICT and self.names == "source":
             raise ValueError(f"a catalog of type {self.catalog['type']} needs `names: catalog`")
+        return self
+
+    def _is_of_a_database(self) -> ReplicaTarget:
+        wrong = self.model_fields_set & {"path", "catalog", "engine", "storage_options", "maintenance", "retention"}
+        if wrong:
+            raise ValueError(
+                f"{', '.join(sorted(wrong))}: `format: {DATABASE_FORMAT}` has url, password and namespace in their "
+                "place, and the database keeps its tables small itself (autovacuum)"
+            )
+        if self.url is None or self.namespace is None or not _SCHEMA.fullmatch(self.namespace):
+            raise ValueError(
+                f"`format: {DATABASE_FORMAT}` needs url, of the database, and namespace, the schema of the tables, of "
+                "at most 63 letters, digits and underscores"
+            )
+        database_root(self.url, self.namespace)
         return self
 
     def _catalog_problem(self) -> str | None:
@@ -237,6 +260,8 @@ class ReplicaTarget(Part):
     @property
     def root(self) -> str:
         """Where its tables lie, as tailrace.sinks.replica.lakes takes it."""
+        if self.url is not None and self.namespace is not None:
+            return database_root(self.url, self.namespace)
         return self.path if self.path is not None else f"{ICEBERG}{self.namespace}"
 
     @property
@@ -246,7 +271,9 @@ class ReplicaTarget(Part):
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of the storage, or the properties of the catalog."""
+        """The options of the storage, the properties of the catalog, or how the database is reached."""
+        if self.url is not None:
+            return {"url": self.url, "password": self.password or ""}
         return self.storage_options if self.format == "delta" else self.catalog_properties
 
     @property

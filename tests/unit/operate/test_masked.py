@@ -50,8 +50,9 @@ def test_a_text_loses_secrets_and_nothing_else() -> None:
             2,
         ),
         ({"format": "iceberg", "namespace": "shop", "catalog": {"type": "rest", "credential": "s3cret-1"}}, 1),
+        ({"format": "postgres", "namespace": "shop", "url": "postgresql://u@h/d", "password": "s3cret-1"}, 1),
     ],
-    ids=["unity", "glue", "iceberg"],
+    ids=["unity", "glue", "iceberg", "postgres"],
 )
 def test_secrets_of_a_replicas_storage_and_catalog_are_taken_out(replica: dict[str, object], secrets: int) -> None:
     found = figures(sink={"replica": replica})

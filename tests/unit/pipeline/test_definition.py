@@ -364,6 +364,22 @@ def test_wrong_types_are_reported_in_one_line(tmp_path: Path, text: str, said: s
             "{replica: {format: iceberg, catalog: {type: glue}, namespace: a}}",
             "sink.replica: a catalog of type glue needs `names: catalog`",
         ),
+        ("{replica: {path: x, url: y}}", "sink.replica: url and password are of `format: postgres`"),
+        (
+            "{replica: {format: postgres, url: 'postgresql://h/d', namespace: y, retention: 7d, engine: spark}}",
+            "sink.replica: engine, retention: `format: postgres` has url, password and namespace in their place, and "
+            "the database keeps its tables small itself (autovacuum)",
+        ),
+        (
+            "{replica: {format: postgres, url: 'postgresql://h/d'}}",
+            "sink.replica: `format: postgres` needs url, of the database, and namespace, the schema of the tables, of "
+            "at most 63 letters, digits and underscores",
+        ),
+        (
+            "{replica: {format: postgres, url: 'postgresql://u:s3cret/@h', namespace: y}}",
+            "sink.replica: `url` should be postgresql://user@host:5432/database, with characters such as @ : / ? % of "
+            "a password as %40 and so on; or set `password`",
+        ),
         ("{replica: {path: x, maintenance: maybe}}", "sink.replica.maintenance: should be true or false"),
         (
             "{replica: {path: x, metadata: {at: y}}}",

@@ -24,7 +24,7 @@ from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.table_writer import TableWriter
 from tailrace.sinks.replica.target import read_table
 from tailrace.sinks.replica.upkeep import Upkeep
-from tests.behaviour.engines import catalog
+from tests.behaviour.engines import catalog, database
 
 NAME = "public.notes"
 TEXT = ConnectSchema("string", True)
@@ -163,11 +163,14 @@ def note(key: int, draw: Random | None = None, *, keeps: bool = False) -> Row:
 
 
 class Line:
-    """A replica of the table, Delta or Iceberg, that micro-batches write as the sink's tasks do."""
+    """A replica of the table, in one of the formats, that micro-batches write as the sink's tasks do."""
 
     def __init__(self, folder: Path, lake: str, mode: Kind, upkeep: Upkeep | None = None, **names: str) -> None:
-        self.options = catalog(folder) if lake == "iceberg" else {}
-        self.root = "iceberg://lake" if lake == "iceberg" else str(folder / "lake")
+        self.root, self.options = str(folder / "lake"), {}
+        if lake == "iceberg":
+            self.root, self.options = "iceberg://lake", catalog(folder)
+        elif lake == "postgres":
+            self.root, self.options = database(folder / "lake")
         self.layout = ReplicaLayout(mode=Mode.of(mode, names))
         self.number, self.upkeep = 0, upkeep
 

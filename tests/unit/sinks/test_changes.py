@@ -15,7 +15,7 @@ import pytest
 from tailrace.sinks.replica.modes import CHANGES
 from tests.unit.sinks.lines import NOTES, Change, Line, Row, Source, Transaction, at, drawn, note, read
 
-LAKES = ("delta", "iceberg")
+LAKES = ("delta", "iceberg", "postgres")
 PAGE = Path(__file__).parents[3] / "docs" / "history.md"
 
 
@@ -96,7 +96,7 @@ def test_a_change_of_the_key_and_of_a_row_without_a_key_is_two_rows(tmp_path: Pa
         assert found[1]["note"] is not None, "of a row that goes the values are those before"
 
 
-@pytest.mark.parametrize("lake", LAKES)
+@pytest.mark.parametrize("lake", ["delta", "iceberg", pytest.param("postgres", marks=pytest.mark.long)])
 def test_a_table_that_is_read_again_begins_anew(tmp_path: Path, lake: str) -> None:
     line = Line(tmp_path, lake, CHANGES)
     line.write(read([note(1), note(2), note(3)], 10, 1_000))

@@ -25,7 +25,7 @@ from tailrace.sinks.replica.renames import Rename, Stop
 from tailrace.sinks.replica.upkeep import Upkeep
 from tests.unit.sinks.lines import NAME, NOTES, Change, Line, Row, Source, Transaction, at, drawn, logged, note, read
 
-LAKES = ("delta", "iceberg")
+LAKES = ("delta", "iceberg", pytest.param("postgres", marks=pytest.mark.long))
 
 
 def plain(rows: Sequence[Row]) -> list[str]:

@@ -1,1 +1,1 @@
-"""The replica sink: one Delta or Iceberg table for each captured table, of its rows, their history or its changes."""
+"""The replica sink: one table for each captured table, of its rows, their history or its changes; formats below."""

@@ -72,7 +72,8 @@ def failed(place: Target, error: Exception, where: str | None = None) -> SinkErr
             f"correct it in the source, leave the column or table out of the capture, or move {place.uri} away if it "
             "is damaged; then run `tailrace retry`"
         )
-    return kind(f"the replica could not be written: {text}", where=where or place.table, remedy=remedy)
+    better = error.remedy if isinstance(error, LakeError) else None
+    return kind(f"the replica could not be written: {text}", where=where or place.table, remedy=better or remedy)
 
 
 def said(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Finds the lake of a replica's root: tables of Delta below a path, or of Iceberg in a namespace of a catalog."""
+"""Finds the lake of a replica's root: Delta tables below a path, Iceberg tables in a catalog, tables in a database."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from importlib.util import find_spec
 
 from tailrace.errors import ConfigError
 from tailrace.sinks.replica.delta.lake import DeltaLake
-from tailrace.sinks.replica.roots import ICEBERG
+from tailrace.sinks.replica.roots import DATABASE, DATABASE_FORMAT, ICEBERG
 from tailrace.sinks.replica.table import Lake
 
 
 def lake_at(root: str, options: Mapping[str, str]) -> Lake:
-    """The lake of a root: a path or URL, with options of its storage; `iceberg://namespace`, with its catalog's.
+    """The lake of a root: a path or URL, with options of its storage; `iceberg://namespace`, with its catalog's;
+    a schema of a database, with `url` and `password`.
 
     A folder below a root (`<root>/_aside`) is another lake. Raises ConfigError where the package for it is missing.
     """
@@ -24,4 +25,14 @@ def lake_at(root: str, options: Mapping[str, str]) -> Lake:
         from tailrace.sinks.replica.iceberg.lake import IcebergLake  # loads pyiceberg, which is optional
 
         return IcebergLake.of(root.removeprefix(ICEBERG), options)
+    if root.startswith(DATABASE):
+        if find_spec("psycopg") is None or find_spec("adbc_driver_postgresql") is None:
+            raise ConfigError(
+                f"tables of `format: {DATABASE_FORMAT}` need the database's drivers",
+                where="sink",
+                remedy=f"pip install 'tailrace[{DATABASE_FORMAT},delta]'",
+            )
+        from tailrace.sinks.replica.postgres.lake import DatabaseLake  # loads the drivers, which are optional
+
+        return DatabaseLake.of(root, options)
     return DeltaLake(root, options)

@@ -1,5 +1,27 @@
-"""Roots of replicas: a path or URL is one of Delta tables, and `iceberg://namespace` one of Iceberg tables."""
+"""Roots of replicas: Delta tables below a path or URL, `iceberg://namespace`, or a schema of a database."""
 
 from __future__ import annotations
 
+import re
+from typing import Literal
+
+# Users name a database by itself: its COPY, its types and its transactions are what the format is made of.
+Format = Literal["delta", "iceberg", "postgres"]
+DATABASE_FORMAT: Format = "postgres"
+
 ICEBERG = "iceberg://"
+DATABASE = "postgresql://"
+# A host has no @ and a port is a number, so that no part of a password that was not encoded is taken for either.
+_HOST = r"(?:[^/?#@:,\[\]]*|\[[^\]/]*\])(?::\d+)?"
+_URL = re.compile(rf"postgres(?:ql)?://(?:[^/?#@]*@)?(?P<hosts>{_HOST}(?:,{_HOST})*)/(?P<database>[^/?#@]+)(?:\?.*)?")
+
+
+def database_root(url: str, schema: str) -> str:
+    """The root of a schema in the database of a URL, without user and password. Raises ValueError, without them too."""
+    found = _URL.fullmatch(url)
+    if found is None:
+        raise ValueError(
+            "`url` should be postgresql://user@host:5432/database, with characters such as @ : / ? % of a password "
+            "as %40 and so on; or set `password`"
+        )
+    return f"{DATABASE}{found['hosts']}/{found['database']}/{schema}"

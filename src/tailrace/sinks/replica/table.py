@@ -1,4 +1,4 @@
-"""What a table format does for replicas: the protocols that the rules of replicas rely on, for Delta and for Iceberg.
+"""What a table format does for replicas: the protocols that the rules of replicas rely on, for each format.
 
 A table is one version of what is stored. Methods that write make a newer version, which the same object has then.
 """
@@ -18,7 +18,14 @@ Rows: TypeAlias = "pa.Table | pa.RecordBatchReader"
 
 
 class LakeError(Exception):
-    """A table cannot be read or written, and neither the storage nor a catalog that is away is the reason."""
+    """A table cannot be read or written, and neither the storage nor a catalog that is away is the reason.
+
+    `remedy`: None where nothing better than the usual one is known.
+    """
+
+    def __init__(self, what: str, remedy: str | None = None) -> None:
+        super().__init__(what)
+        self.remedy = remedy
 
 
 class LostRaceError(LakeError):

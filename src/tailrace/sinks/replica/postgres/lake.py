@@ -1,0 +1,106 @@
+"""Tables of a replica in a schema of a PostgreSQL database: finds, makes and removes them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import psycopg
+from psycopg import sql
+
+from tailrace.sinks.replica.postgres.columns import fitted, identifier, sql_type, stored
+from tailrace.sinks.replica.postgres.connections import conninfo, transaction
+from tailrace.sinks.replica.postgres.copying import copy
+from tailrace.sinks.replica.postgres.errors import translating
+from tailrace.sinks.replica.postgres.ledger import Ledger, State
+from tailrace.sinks.replica.postgres.table import Place, Relation
+from tailrace.sinks.replica.roots import DATABASE
+from tailrace.sinks.replica.table import LakeError, LostRaceError, Mark, Rows
+
+
+@dataclass(frozen=True)
+class DatabaseLake:
+    """Implements Lake for a root `postgresql://host/database/schema`; a folder below is a prefix of the names."""
+
+    root: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    folder: str = ""
+
+    @staticmethod
+    def of(root: str, options: Mapping[str, str]) -> DatabaseLake:
+        """The lake of a root, or of a folder below one."""
+        parts = root.removeprefix(DATABASE).rstrip("/").split("/")
+        return DatabaseLake(DATABASE + "/".join(parts[:3]), options, "/".join(parts[3:]))
+
+    def below(self, folder: str) -> DatabaseLake:
+        """See Lake."""
+        return DatabaseLake(self.root, self.options, folder)
+
+    def uri(self, name: str) -> str:
+        """See Lake."""
+        return f"{self.root}/{self._relation(name)}"
+
+    def names(self) -> frozenset[str]:
+        """See Lake."""
+        with transaction(self._conninfo) as connection:
+            return self._ledger.names(connection, self.folder)
+
+    def open(self, name: str) -> Relation | None:
+        """See Lake."""
+        with transaction(self._conninfo) as connection:
+            state = self._ledger.load(connection, self.folder, name)
+        return None if state is None else Relation(self._place(name), state)
+
+    def create(self, name: str, rows: Rows, mark: Mark, kept_seconds: int | None) -> None:
+        """See Lake. PostgreSQL removes old versions of rows itself (autovacuum)."""
+        ledger, schema, relation = self._ledger, stored(rows.schema), self._relation(name)
+        state = State(str(uuid.uuid4()), relation, 0, schema, {})
+        columns = [identifier(each.name) for each in schema]
+        pairs = [
+            sql.SQL("{} {}").format(column, sql.SQL(sql_type(each)))
+            for column, each in zip(columns, schema, strict=True)
+        ]
+        with transaction(self._conninfo) as connection:
+            ledger.make(connection)
+        with transaction(self._conninfo) as connection:
+            if ledger.load(connection, self.folder, name) is not None:
+                raise LostRaceError(f"{relation} was made by another process meanwhile")
+            try:
+                table = ledger.of(relation)
+                connection.execute(sql.SQL("CREATE TABLE {} ({})").format(table, sql.SQL(", ").join(pairs)))
+            except (psycopg.errors.DuplicateTable, psycopg.errors.UniqueViolation) as error:
+                raise LakeError(
+                    f"there is a table {relation} in the schema {ledger.namespace}, which this replica has not made",
+                    "rename or drop it, then run `tailrace retry`; or give the replica another `namespace`",
+                ) from error
+            copy(connection, table, columns, rows, schema)
+            ledger.begin(connection, self.folder, name, state)
+            ledger.commit(connection, state, state, mark, "CREATE", keeps=False)
+
+    def remove(self, name: str) -> None:
+        """See Lake."""
+        with transaction(self._conninfo) as connection:
+            self._ledger.remove(connection, self.folder, name)
+
+    def look(self, seconds: float) -> None:
+        """See Lake."""
+        limit = str(max(2, int(seconds)))  # libpq takes no less
+        text = conninfo(self.options, connect_timeout=limit, tcp_user_timeout=f"{limit}000")
+        with translating(), psycopg.connect(text) as connection:
+            connection.execute("SELECT 1")
+
+    @property
+    def _ledger(self) -> Ledger:
+        return Ledger(self.root.rpartition("/")[2])
+
+    @cached_property
+    def _conninfo(self) -> str:
+        return conninfo(self.options)
+
+    def _relation(self, name: str) -> str:
+        return fitted(f"{self.folder}.{name}" if self.folder else name)
+
+    def _place(self, name: str) -> Place:
+        return Place(self._conninfo, self._ledger, self.folder, name, self.uri(name))

@@ -1,0 +1,301 @@
+"""A table in PostgreSQL as the rules of replicas see it: each change of it is one transaction, with its mark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from psycopg import sql
+
+from tailrace.sinks.replica.fold import COUNT, KEEP, Net
+from tailrace.sinks.replica.postgres import statements
+from tailrace.sinks.replica.postgres.columns import selected, sql_type, stored
+from tailrace.sinks.replica.postgres.connections import Connection, batches, transaction
+from tailrace.sinks.replica.postgres.copying import staged
+from tailrace.sinks.replica.postgres.ledger import KEPT_COMMITS, Ledger, State
+from tailrace.sinks.replica.reshape import Reshaping
+from tailrace.sinks.replica.table import Commit, Mark, Rows
+
+_FEW_COMMITS = 8
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a table is: its database, the ledger, and its names there."""
+
+    conninfo: str = field(repr=False)
+    ledger: Ledger
+    folder: str
+    name: str
+    uri: str
+
+
+class Relation:
+    """Implements Table."""
+
+    def __init__(self, place: Place, state: State) -> None:
+        self._place, self._state = place, state
+
+    @property
+    def uri(self) -> str:
+        """See Table."""
+        return self._place.uri
+
+    @property
+    def id(self) -> str:
+        """See Table."""
+        return self._state.id
+
+    @property
+    def version(self) -> int:
+        """See Table."""
+        return self._state.version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """See Table."""
+        return self._state.schema
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """See Table."""
+        return self._state.properties
+
+    def count(self) -> int:
+        """See Table. PostgreSQL counts them by reading."""
+        with transaction(self._place.conninfo) as connection:
+            row = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(self._table)).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def scan(self) -> pa.RecordBatchReader:
+        """See Table."""
+        schema = self.schema
+        columns = sql.SQL(", ").join(selected(each) for each in schema)
+        query = sql.SQL("SELECT {} FROM {}").format(columns, self._table).as_string()
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            for batch in batches(self._place.conninfo, query):
+                arrays = [values.cast(each.type) for values, each in zip(batch.columns, schema, strict=True)]
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+        return pa.RecordBatchReader.from_batches(schema, rows())
+
+    def stored(self, schema: pa.Schema) -> pa.Schema:
+        """See Table."""
+        return stored(schema)
+
+    def commits(self) -> Iterator[Commit]:
+        """See Table. Most often the first one is enough."""
+        seen = 0
+        for limit in (_FEW_COMMITS, None):
+            with transaction(self._place.conninfo) as connection:
+                found = self._place.ledger.commits(connection, self._state, limit)
+            yield from found[seen:]
+            seen = len(found)
+            if limit is None or seen < limit:
+                return
+
+    def written(self, app: str) -> int | None:
+        """See Table."""
+        with transaction(self._place.conninfo) as connection:
+            return self._place.ledger.written(connection, self._state, app)
+
+    def set_property(self, name: str, text: str, mark: Mark) -> None:
+        """See Table."""
+        after = replace(self._state, properties={**self.properties, name: text})
+        self._write("SET PROPERTY", mark, lambda _: None, after=after, keeps=True)
+
+    def append(self, rows: pa.Table, mark: Mark) -> None:
+        """See Table."""
+        schema = self.schema
+
+        def insert(connection: Connection) -> None:
+            source = staged(connection, "_tailrace_rows", rows, schema)
+            self._lock(connection)
+            connection.execute(statements.insert(self._table, schema, source))
+
+        self._write("APPEND", mark, insert, locks=True)
+
+    def overwrite(self, rows: Rows, mark: Mark, *, reshapes: bool) -> None:
+        """See Table. Readers have the old rows until it is committed; views of columns that are the same stay."""
+        schema = stored(rows.schema) if reshapes else self.schema
+
+        def put(connection: Connection) -> None:
+            # Rows may come from the table itself, which is read while nothing of it is locked.
+            source = staged(connection, "_tailrace_rows", rows, schema)
+            self._lock(connection)
+            connection.execute(sql.SQL("DELETE FROM {}").format(self._table))
+            for statement in statements.refit(self._table, self.schema, schema):
+                connection.execute(statement)
+            connection.execute(statements.insert(self._table, schema, source))
+
+        self._write("OVERWRITE", mark, put, after=replace(self._state, schema=schema), locks=True)
+
+    def reshape(self, shape: Reshaping, mark: Mark) -> None:
+        """See Table. No row is written again."""
+
+        def alter(connection: Connection) -> None:
+            for statement in statements.rename(self._table, self.schema, shape):
+                connection.execute(statement)
+
+        fields = [
+            self.schema.field(old).with_name(new) for old, new in zip(shape.names, shape.schema.names, strict=True)
+        ]
+        self._write("ALTER", mark, alter, after=replace(self._state, schema=pa.schema(fields)))
+
+    def add_columns(self, fields: Sequence[pa.Field]) -> None:
+        """See Table. No row is written again."""
+        if not fields:
+            return
+        schema = pa.schema([*self.schema, *stored(pa.schema(list(fields)))])
+
+        def alter(connection: Connection) -> None:
+            for each in list(schema)[len(self.schema) :]:
+                connection.execute(statements.add_column(self._table, each))
+
+        self._write("ADD COLUMNS", None, alter, after=replace(self._state, schema=schema), keeps=True)
+
+    def widen(self, schema: pa.Schema, mark: Mark) -> bool:
+        """See Table. Other types than a wider number have their rows written again."""
+        changed = [each for each in schema if sql_type(each) != sql_type(self.schema.field(each.name))]
+        if any(not _is_number(each.type) for each in changed):
+            return False
+
+        def alter(connection: Connection) -> None:
+            for each in changed:
+                connection.execute(statements.retype(self._table, each))
+
+        self._write("ALTER", mark, alter, after=replace(self._state, schema=schema), keeps=True)
+        return True
+
+    def merge(self, net: Net, rows: pa.Table, mark: Mark) -> int:
+        """See Table."""
+        names, kept = self.schema.names, net.kept
+        flags = [pa.field(KEEP + name, pa.bool_()) for name in kept]
+        schema = pa.schema([*self.schema, pa.field(COUNT, pa.int64()), *flags])
+        merge = statements.Merge(self._table, names, [name for name in names if name in net.key], kept)
+        put = 0
+
+        def apply(connection: Connection) -> None:
+            nonlocal put
+            merge.staged = staged(connection, "_tailrace_rows", rows, schema)
+            self._lock(connection)
+            connection.execute(statements.index(self._state.relation, self._place.ledger, merge.key))
+            connection.execute(merge.delete())
+            put = connection.execute(merge.update()).rowcount + connection.execute(merge.insert()).rowcount
+
+        self._write("MERGE", mark, apply, locks=True)
+        return put
+
+    def succeed(self, key: Sequence[str], end: str, ends: pa.Table, versions: pa.Table, mark: Mark) -> None:
+        """See Table."""
+        schema, names = self.schema, [name for name in self.schema.names if name in key]
+        asked = pa.schema([schema.field(name) for name in (*names, end)])
+
+        def apply(connection: Connection) -> None:
+            ended = staged(connection, "_tailrace_ends", ends, asked)
+            source = staged(connection, "_tailrace_rows", versions, schema)
+            self._lock(connection)
+            connection.execute(statements.index(self._state.relation, self._place.ledger, names))
+            connection.execute(statements.end(self._table, names, end, ended))
+            connection.execute(statements.insert(self._table, schema, source))
+
+        self._write("SUCCEED", mark, apply, locks=True)
+
+    def merge_bag(self, net: Net, added: pa.Table, mark: Mark) -> None:
+        """See Table."""
+        gone = net.rows.filter(pc.less(net.rows.column(COUNT), 0))
+        fields = [self.schema.field(name) for name in net.table.row_type.names]
+        schema = self.schema
+
+        def apply(connection: Connection) -> None:
+            images = staged(connection, "_tailrace_gone", gone, pa.schema([*fields, pa.field(COUNT, pa.int64())]))
+            source = staged(connection, "_tailrace_rows", added, schema)
+            self._lock(connection)
+            if gone.num_rows:
+                connection.execute(statements.delete_equal(self._table, fields, images))
+            connection.execute(statements.insert(self._table, schema, source))
+
+        self._write("MERGE", mark, apply, locks=True)
+
+    def maintenance(self) -> Autovacuum:
+        """See Table."""
+        return Autovacuum(self)
+
+    def crowded(self) -> bool:
+        """Whether more commits are listed than are kept."""
+        with transaction(self._place.conninfo) as connection:
+            return self._place.ledger.count_commits(connection, self._state) > KEPT_COMMITS
+
+    def prune(self) -> None:
+        """Remove old commits from the list."""
+        with transaction(self._place.conninfo) as connection:
+            self._place.ledger.prune(connection, self._state)
+
+    @property
+    def _table(self) -> sql.Identifier:
+        return self._place.ledger.of(self._state.relation)
+
+    def _lock(self, connection: Connection) -> None:
+        self._place.ledger.lock(connection, self._place.folder, self._place.name, self._state)
+
+    def _write(
+        self,
+        operation: str,
+        mark: Mark | None,
+        act: Callable[[Connection], None],
+        *,
+        after: State | None = None,
+        keeps: bool = False,
+        locks: bool = False,
+    ) -> None:
+        """Do something in a transaction that enters its commit. `locks`: it locks the table itself, in time."""
+        with transaction(self._place.conninfo) as connection:
+            if not locks:
+                self._lock(connection)
+            act(connection)
+            made = self._place.ledger.commit(
+                connection, self._state, after or self._state, mark, operation, keeps=keeps
+            )
+        self._state = made
+
+
+class Autovacuum:
+    """Implements Maintenance: PostgreSQL's autovacuum removes old versions of rows, and what is left is the list of
+    commits.
+    """
+
+    live: Mapping[str, int] = {}
+    kept_seconds = None
+
+    def __init__(self, table: Relation) -> None:
+        self._table = table
+
+    def others(self) -> Mapping[str, int]:
+        """See Maintenance."""
+        return {}
+
+    @property
+    def is_crowded(self) -> bool:
+        """See Maintenance."""
+        return self._table.crowded()
+
+    def keep(self, seconds: int, mark: Mark) -> None:
+        """See Maintenance. Replaced versions cannot be read again."""
+
+    def join(self, size: int, mark: Mark) -> None:
+        """See Maintenance. There are no files of ours."""
+
+    def old(self) -> Sequence[str]:
+        """See Maintenance."""
+        return ()
+
+    def remove(self, mark: Mark) -> None:
+        """See Maintenance."""
+        self._table.prune()
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
