@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -58,6 +59,8 @@ class Captured(Lists):
 
 
 _NO_DECIMALS = ("NaN", "Infinity")
+# A date or time that a lakehouse table has: neither infinite nor outside of the years 1 to 9999.
+_IN_YEARS = re.compile(r"(?!.*BC)(\d{4}-.*|\d{2}:.*)")
 
 
 @dataclass
@@ -73,8 +76,12 @@ class PostgresTable(ColumnTable):
         return represent(found, arrow, self.modes)
 
     def is_lost(self, name: str, text: str, arrow: pa.DataType | None) -> bool:
-        """With `out_of_range: null` what a decimal column cannot hold."""
-        return self.nulls and arrow is not None and pa.types.is_decimal(arrow) and text.lstrip("-") in _NO_DECIMALS
+        """With `out_of_range: null` what a column of decimals, dates or times cannot hold."""
+        if not self.nulls or arrow is None:
+            return False
+        if pa.types.is_decimal(arrow):
+            return text.lstrip("-") in _NO_DECIMALS
+        return pa.types.is_temporal(arrow) and _IN_YEARS.fullmatch(text) is None
 
 
 def tables(

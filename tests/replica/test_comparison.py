@@ -106,6 +106,14 @@ def test_a_value_that_is_none_of_the_type_differs() -> None:
     assert "not of the type" in str(box.compare(pa.table({"v": ["very happy"]})))
 
 
+@pytest.mark.parametrize("text", ["infinity", "-infinity", "0044-03-15 12:00:00 BC", "12024-02-29 12:34:56"])
+def test_a_time_out_of_range_is_null_where_that_is_asked_for(text: str) -> None:
+    empty = pa.table({"v": pa.nulls(1, pa.timestamp("us"))})
+    assert of(PostgresType("timestamp"), text, nulls=True).compare(empty).is_same
+    assert not of(PostgresType("timestamp"), text).compare(empty).is_same
+    assert not of(PostgresType("timestamp"), "9999-12-31 23:59:59", nulls=True).compare(empty).is_same
+
+
 def test_rows_are_counted() -> None:
     table = of(INT, "1", "1", "2")
     found = table.compare(pa.table({"v": [1, 2, 2]}))
