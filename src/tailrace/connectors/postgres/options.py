@@ -290,8 +290,9 @@ REPLICA = (
         FLAG,
         "false",
         "Rows for a sink that keeps tables: generated columns that the log lacks are computed, a table is read without "
-        "those that inherit from it, and of a partitioned table and its partitions the half that the log names is "
-        "captured. A replica's default is true.",
+        "those that inherit from it, of a partitioned table and its partitions the half that the log names is "
+        "captured, and a table whose changes the publication lacks is incomplete, and ends no run. A replica's default "
+        "is true.",
     ),
 )
 

@@ -84,7 +84,7 @@ def ensure(
         remedy = "create the publication yourself, and set publication.autocreate.mode=disabled"
         what = f"cannot make the publication: {first_line(error)}"
         raise SourceError(what, where=f"publication {name}", remedy=remedy) from error
-    warnings, _ = verify(connection, config)
+    warnings, _ = verify(connection, config, is_made=create)
     for warning in warnings:
         log.warning("%s", warning)
     return tuple(table for action in actions for table in action.adds)

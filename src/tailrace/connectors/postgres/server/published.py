@@ -22,7 +22,12 @@ from tailrace.config.options.filters import SCHEMAS, SKIPPED_OPERATIONS, TABLES
 from tailrace.config.overrides import overrides
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.postgres.options import PUBLICATION_AUTOCREATE_MODE, PUBLICATION_NAME, SLOT_NAME
+from tailrace.connectors.postgres.options import (
+    PUBLICATION_AUTOCREATE_MODE,
+    PUBLICATION_NAME,
+    ROWS_FOR_REPLICA,
+    SLOT_NAME,
+)
 from tailrace.connectors.postgres.server.connect import connect, server_errors
 from tailrace.connectors.postgres.server.lost_log import WITHOUT_PUBLICATION
 from tailrace.connectors.postgres.server.partition_names import ComesAs, Name, first_of, left_out, lineages, unheard
@@ -184,18 +189,20 @@ def at_once(connection: psycopg.Connection[Any]) -> Iterator[None]:
 
 
 def verify(
-    connection: psycopg.Connection[Any], config: Config, seen: frozenset[str] = frozenset()
+    connection: psycopg.Connection[Any], config: Config, seen: frozenset[str] = frozenset(), *, is_made: bool = False
 ) -> tuple[tuple[str, ...], frozenset[str]]:
     """Lines of warning about the publication of a pipeline that has begun, and its operations.
 
-    `seen` are the operations that it had before. Raises SourceError where changes are lost that are demanded.
+    `seen` are the operations that it had before; `is_made`: it was just made, or taken over at a first start. Raises
+    SourceError where changes are lost that are demanded. Of a replica the tables that lose changes are incomplete, and
+    the others go on.
     """
     publication = find(connection, config[PUBLICATION_NAME])
     if publication is None:
         return tuple(map(warning, _absent(connection, config))), seen
     found = _all(connection, config, publication, begun=True, seen=seen)
     errors = [finding for finding in found if finding.ok is False]
-    if errors:
+    if errors and (is_made or not config[ROWS_FOR_REPLICA]):
         what = "; ".join(finding.what for finding in errors)
         raise SourceError(what, remedy="; ".join(finding.remedy for finding in errors if finding.remedy))
     return tuple(map(warning, found)), publication.operations
