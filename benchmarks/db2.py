@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,10 +20,11 @@ from harness import Course, arguments, run
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from tests.servers.db2.client import Session
 from tests.servers.db2.server import Db2
 
-TABLE, CHANGES = "BENCH.ITEMS", 'ASNCDC."CDC_BENCH_ITEMS"'
-A_TRANSACTION, AT_ONCE = 100, 1000
+TABLE, NUMBERS, CHANGES = "BENCH.ITEMS", "BENCH.NUMBERS", 'ASNCDC."CDC_BENCH_ITEMS"'
+A_TRANSACTION, AT_ONCE = 100, 100_000
 BEFORE = 0x6000000
 
 
@@ -80,30 +80,31 @@ class Db2Course(Course):
             session.rows(
                 f"CREATE TABLE {TABLE} ({columns}, AT_TIME TIMESTAMP, ACTIVE SMALLINT, D DOUBLE, NOTE VARCHAR(60))"
             )
+            self._number(session)
         if self.is_snapshot:
-            self._insert(TABLE, _row)
+            self._insert(TABLE, _ROW, self.rows)
         self.db2.capture(("BENCH", "ITEMS"))
         self.db2.services("stop")
         if not self.is_snapshot:
-            self._insert(CHANGES, _change)
-            self._units()
+            self._insert(CHANGES, f"{_lsn(f'N - MOD(N, {A_TRANSACTION})')}, {_lsn('N')}, 'I', {_ROW}", self.rows)
+            names = "IBMSNAP_UOWID, IBMSNAP_COMMITSEQ, IBMSNAP_LOGMARKER, IBMSNAP_AUTHTKN, IBMSNAP_AUTHID"
+            unit = f"X'{0:020x}', {_lsn(f'N * {A_TRANSACTION}')}, CURRENT_TIMESTAMP, '', 'BENCH'"
+            self._insert(f"ASNCDC.IBMSNAP_UOW ({names})", unit, -(-self.rows // A_TRANSACTION))
 
-    def _insert(self, table: str, row: Callable[[int], str]) -> None:
-        with self.db2.session() as session:
-            for first in range(0, self.rows, AT_ONCE):
-                numbers = range(first, min(first + AT_ONCE, self.rows))
-                session.rows(f"INSERT INTO {table} VALUES {', '.join(f'({row(number)})' for number in numbers)}")
+    def _number(self, session: Session) -> None:
+        """The numbers of rows, doubled until there are enough: each statement of the server's is compiled."""
+        session.rows(f"CREATE TABLE {NUMBERS} (N INTEGER NOT NULL PRIMARY KEY)")
+        session.rows(f"INSERT INTO {NUMBERS} VALUES 0")
+        there = 1
+        while there < self.rows:
+            session.rows(f"INSERT INTO {NUMBERS} SELECT N + {there} FROM {NUMBERS} WHERE N + {there} < {self.rows}")
+            there *= 2
 
-    def _units(self) -> None:
+    def _insert(self, table: str, row: str, count: int) -> None:
         with self.db2.session() as session:
-            units = range(0, self.rows, A_TRANSACTION)
-            for first in range(0, len(units), AT_ONCE):
-                values = ", ".join(
-                    f"(X'{number:020x}', {lsn(number)}, CURRENT_TIMESTAMP, '', 'BENCH')"
-                    for number in units[first : first + AT_ONCE]
-                )
-                names = "IBMSNAP_UOWID, IBMSNAP_COMMITSEQ, IBMSNAP_LOGMARKER, IBMSNAP_AUTHTKN, IBMSNAP_AUTHID"
-                session.rows(f"INSERT INTO ASNCDC.IBMSNAP_UOW ({names}) VALUES {values}")
+            for first in range(0, count, AT_ONCE):
+                last = min(first + AT_ONCE, count)
+                session.rows(f"INSERT INTO {table} SELECT {row} FROM {NUMBERS} WHERE N >= {first} AND N < {last}")
 
     def hide(self) -> None:
         """See Course.hide."""
@@ -139,15 +140,15 @@ class Db2Course(Course):
         return Result(rows, seconds, cpu, server.cpu() - server_before, 0, {})
 
 
-def _row(number: int) -> str:
-    return (
-        f"{number}, {number % 100}, 'item {number}', {number / 100:.2f}, "
-        f"'2026-01-02 03:04:05.678', {number % 2}, {number * 0.5}, 'a note of the item {number}'"
-    )
+def _lsn(number: str) -> str:
+    """A log sequence number of a number in SQL."""
+    return f"ASNCDCLOG.LSN({BEFORE} + CAST({number} AS BIGINT))"
 
 
-def _change(number: int) -> str:
-    return f"{lsn(number - number % A_TRANSACTION)}, {lsn(number)}, 'I', {_row(number)}"
+_ROW = (
+    "N, MOD(N, 100), 'item ' || TRIM(CHAR(N)), CAST(N AS DECIMAL(12,2)) / 100, TIMESTAMP('2026-01-02 03:04:05.678'), "
+    "CAST(MOD(N, 2) AS SMALLINT), N * 0.5E0, 'a note of the item ' || TRIM(CHAR(N))"
+)
 
 
 def main() -> None:

@@ -132,7 +132,8 @@ def db2() -> Iterator[Db2]:
     """The stand-in for Db2 with the users of the conformance suite; tests take schemas of their own."""
     from tests.servers.db2.server import Db2  # its driver is not there for every processor
 
-    with Db2(password=db2_users.PASSWORD, users={db2_users.POOR: db2_users.PASSWORD}) as server:
+    users = dict.fromkeys((db2_users.POOR, db2_users.CDC), db2_users.PASSWORD)
+    with Db2(password=db2_users.PASSWORD, users=users) as server:
         yield server
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.runner import Pipeline
+from tailrace.sinks.replica.descriptions import PROPERTY
 from tailrace.sinks.replica.target import read_table
 from tests.behaviour.streams import eventually
 from tests.conformance.db2 import REGISTER, Db2Source
@@ -107,3 +109,44 @@ def test_large_objects_of_a_replica_are_those_of_the_table(
         )
         eventually(lambda: rows() == [(1, 10, "one", b"\x01"), (2, 2, "two", None), (3, 3, "three", b"\x03")])
         assert "incomplete" not in caplog.text
+
+
+def is_described(folder: Path, source: Db2Source) -> bool:
+    """Whether what the catalog says of the table is stored with the replica."""
+    table = DeltaTable(str(folder / "lake" / f"{source.schema}.orders"))
+    return PROPERTY in table.metadata().configuration
+
+
+@pytest.mark.parametrize(
+    "event", ["created again", *(pytest.param(each, marks=pytest.mark.long) for each in ("loaded", "partitioned"))]
+)
+def test_rows_that_come_without_a_change_in_the_log_are_read(
+    spark: SparkSession, source: Db2Source, tmp_path: Path, caplog: pytest.LogCaptureFixture, event: str
+) -> None:
+    """A table that is created again keeps its registration, and is not DATA CAPTURE CHANGES."""
+    server, schema, table = source.server, source.schema, source.name("orders")
+    source.create("orders")
+    source.run(f"INSERT INTO {table} VALUES (1, 1, NULL), (2, 2, NULL)")
+    server.parts(schema, "orders", "PART0")
+    changes = (f"INSERT INTO {table} VALUES (3, 3, NULL)", f'DELETE FROM {table} WHERE "id" = 1')
+    with following(spark, source, tmp_path, "v") as rows, caplog.at_level(logging.WARNING):
+        eventually(lambda: rows() == [(1, 1), (2, 2)] and is_described(tmp_path, source))
+        if event == "created again":
+            columns = '"id" INTEGER NOT NULL PRIMARY KEY, "v" INTEGER, "note" VARCHAR(400)'
+            source.run(f"DROP TABLE {table}", f"CREATE TABLE {table} ({columns})")
+            source.run(f"INSERT INTO {table} VALUES (2, 2, NULL), (3, 3, NULL)")
+            eventually(lambda: rows() and "until ALTER TABLE ... DATA CAPTURE CHANGES" in caplog.text)
+            for state in "IA":  # ends what is asked for
+                source.run(f"UPDATE {REGISTER} SET STATE = '{state}' WHERE SOURCE_OWNER = '{schema}'")
+                server.services("reinit")
+        else:
+            server.without_log(schema, "orders", *changes)
+            if event == "loaded":
+                server.loaded(schema, "orders", "20261127010203", "20261127010205")
+            else:
+                server.parts(schema, "orders", "PART0", "PART1")
+        source.create("other")  # the log goes on
+        source.run(f"INSERT INTO {source.name('other')} VALUES (1, 1, NULL)")
+        eventually(lambda: rows() == [(2, 2), (3, 3)])
+        source.run(f"INSERT INTO {table} VALUES (4, 4, NULL)")
+        eventually(lambda: rows() == [(2, 2), (3, 3), (4, 4)])

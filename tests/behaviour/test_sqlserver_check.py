@@ -78,6 +78,19 @@ def test_a_table_whose_partitions_may_be_switched_is_told(source: SqlServerSourc
     assert not [each for each in checks(source, "kept") if "SWITCH" in each.what]
 
 
+def test_large_values_of_a_table_without_a_key_are_told(source: SqlServerSource) -> None:
+    """Change tables do not have what an update left, so that a row may not be found by its values."""
+    columns = "id int{}, body nvarchar(max), raw image, name nvarchar(20)"
+    for table, key in (("loose", ""), ("keyed", " PRIMARY KEY")):
+        source.run(f"CREATE TABLE {table} ({columns.format(key)})", ENABLE.format(table))
+    found = about(checks(source, "loose|keyed"), "lack old values of body, raw")
+    assert (found.ok, "dbo.loose has no key" in found.what) == (None, True)
+    left_out = {"column__exclude__list": r"dbo\.loose\.(body|raw)"}
+    chosen = {"message__key__columns": "dbo.loose:id"}
+    for given in (left_out, chosen):
+        assert not [each for each in checks(source, "loose|keyed", **given) if "lack old values" in each.what]
+
+
 def snapshot(source: SqlServerSource, table: str, **given: str) -> list[dict[str, object]]:
     properties = {
         "table.include.list": rf"dbo\.{table}",

@@ -258,3 +258,58 @@ def test_a_replica_has_no_computed_columns(source: SqlServerSource, begin: Begin
         replica.becomes("parts", {"id": 1, "n": 1})
         source.run("UPDATE parts SET n = 3")
         replica.becomes("parts", {"id": 1, "n": 3})
+
+
+@pytest.mark.parametrize("rebuilt", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_table_that_was_switched_with_another_is_read_again(
+    source: SqlServerSource, begin: Begin, caplog: pytest.LogCaptureFixture, rebuilt: bool
+) -> None:
+    """Its rows come and go without a change in the log. An index that is rebuilt moves rows as well."""
+    server, other = source.server, "CREATE TABLE other (id int PRIMARY KEY, v int, note nvarchar(400))"
+    source.run(other, "INSERT INTO orders VALUES (1, 1, N'a')")
+    with begin(r"dbo\.orders") as replica, caplog.at_level(logging.WARNING):
+        replica.becomes("orders", order(1))
+        replica.is_described("orders")
+        if rebuilt:
+            server.move(source.name, "orders")
+            source.run("INSERT INTO orders VALUES (2, 2, N'a')")
+            replica.becomes("orders", order(1), order(2, 2))
+            replica.running.await_(1)
+            assert marked(caplog) == []
+            return
+        server.switch(source.name, "orders", "other")
+        source.run("UPDATE other SET v = 7")
+        replica.becomes("orders")
+        server.switch(source.name, "other", "orders")
+        replica.becomes("orders", order(1, 7))
+        eventually(lambda: replica.is_complete("orders"))
+        source.run("INSERT INTO orders VALUES (2, 2, N'a')")
+        replica.becomes("orders", order(1, 7), order(2, 2))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_allowed", [True, False])
+def test_a_partition_that_was_switched_has_its_table_read_again(
+    source: SqlServerSource, begin: Begin, caplog: pytest.LogCaptureFixture, is_allowed: bool
+) -> None:
+    """Out and in again between two looks as well, where the number of rows tells nothing; unless it is forbidden."""
+    server, name = source.server, source.name
+    source.run("CREATE TABLE parts (id int PRIMARY KEY, v int, note nvarchar(400))")
+    source.run(
+        f"{ENABLE.format('parts')}, @allow_partition_switch = {int(is_allowed)}",
+        "INSERT INTO parts VALUES (1, 1, N'a')",
+    )
+    server.partition(name, "parts", 3)
+    server.move(name, "parts", 2, 5)
+    with begin(r"dbo\.parts") as replica, caplog.at_level(logging.WARNING):
+        replica.becomes("parts", order(1))
+        replica.is_described("parts")
+        server.move(name, "parts", 2, 5)
+        if is_allowed:
+            eventually(lambda: replica.rows("parts") and marked(caplog))
+            assert "partition 2" in marked(caplog)[0]
+            eventually(lambda: replica.is_complete("parts"))
+        replica.running.await_(1)
+        server.partition(name, "parts", 4)  # SPLIT: the new one is empty
+        replica.running.await_(1)
+        assert len(marked(caplog)) == is_allowed

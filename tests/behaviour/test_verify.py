@@ -129,8 +129,11 @@ def interrupted(name: str, number: signal.Signals, request: pytest.FixtureReques
 
 
 @pytest.mark.long
-def test_what_a_killed_run_has_left_is_dropped_by_a_command(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    with placed("postgres", request) as place:
+@pytest.mark.parametrize("name", ["postgres", "sqlserver", "mongodb", "db2"])
+def test_what_a_killed_run_has_left_is_dropped_by_a_command(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with placed(name, request) as place:
         process = started(place, tmp_path / "report.json")
         read_until(process, "rows.events")
         process.kill()

@@ -52,7 +52,7 @@ def differences(before: Stored | None, now: Structure, filled: Collection[str] =
         values.append(f"the column {_some(added)} was added and the table rewritten, which the log does not tell")
     retyped = list(_retyped(before, now, is_rewritten=is_rewritten))
     if is_rewritten and now.is_untold and not added and not retyped:
-        why.append("its rows were written anew, as when it is unlogged for a while")
+        why.append("its rows were written anew, as when it is unlogged for a while, or switched with another table's")
     passing = max(now.made - before.made - columns.unmet, 0) if before.made else 0
     return Differences(
         tuple(columns.dropped),

@@ -80,6 +80,26 @@ class Db2Client:
         """End the capture of a table."""
         self.execute(f"CALL ASNCDC.REMOVETABLE('{schema}', '{table}')")
 
+    def without_log(self, schema: str, table: str, *statements: str) -> None:
+        """Run statements whose changes of a table the log does not have, as those of LOAD."""
+        self.services("stop")
+        self.execute(*statements, f'DELETE FROM ASNCDCLOG."{schema}_{table}"')
+        self.services("start")
+
+    def loaded(self, schema: str, table: str, begun: str, ended: str) -> None:
+        """Have the history file say that LOAD has filled a table; times have the form YYYYMMDDHHMMSS."""
+        names = "OPERATION, TABSCHEMA, TABNAME, START_TIME, END_TIME"
+        values = f"'L', '{schema}', '{table}', '{begun}', '{ended}'"
+        self.execute(f"INSERT INTO ASNCDCLOG.DB_HISTORY ({names}) VALUES ({values})")
+
+    def parts(self, schema: str, table: str, *names: str) -> None:
+        """Have the catalog say which parts a partitioned table has: as after ALTER TABLE ... ATTACH PARTITION."""
+        where = f"WHERE TABSCHEMA = '{schema}' AND TABNAME = '{table}'"
+        rows = ", ".join(f"('{schema}', '{table}', {place}, '{name}', '')" for place, name in enumerate(names))
+        self.execute(
+            f"DELETE FROM ASNCDCLOG.DATAPARTITIONS {where}", f"INSERT INTO ASNCDCLOG.DATAPARTITIONS VALUES {rows}"
+        )
+
     def apply(self, schema: str, table: str) -> None:
         """Let Apply copy a table up to where it is captured; what it has copied is pruned at once."""
         place = f"SOURCE_OWNER = '{schema}' AND SOURCE_TABLE = '{table}'"

@@ -293,7 +293,25 @@ class SqlServer:
 
     def partition(self, database: str, table: str, parts: int) -> None:
         """Have the catalogue say that a table has several partitions."""
-        self.run(f"INSERT INTO cat.partitioned VALUES ({self._object(database, table)}, {parts})")
+        values, again = f"{self._object(database, table)}, {parts}", "(object_id) DO UPDATE SET parts = EXCLUDED.parts"
+        self.run(f"INSERT INTO cat.partitioned VALUES ({values}) ON CONFLICT {again}")
+
+    def move(self, database: str, table: str, part: int = 1, rows: int | None = None) -> None:
+        """Have the catalogue say that a part of a table lies elsewhere: ALTER INDEX ... REBUILD.
+
+        With `rows` it is the rows' number from now on: ALTER TABLE ... SWITCH PARTITION, in the catalogue alone.
+        """
+        values = f"{self._object(database, table)}, {part}, nextval('cat.hobts'), {'NULL' if rows is None else rows}"
+        again = "(object_id, part) DO UPDATE SET hobt = EXCLUDED.hobt, rows = EXCLUDED.rows"
+        self.run(f"INSERT INTO cat.moved VALUES ({values}) ON CONFLICT {again}")
+
+    def switch(self, database: str, table: str, other: str) -> None:
+        """ALTER TABLE ... SWITCH TO: give a table's rows to an empty one of the same columns, as no change."""
+        source, target = (self._object(database, each) for each in (table, other))
+        moved = f"WITH rows AS (DELETE FROM u.t{source} RETURNING *) INSERT INTO u.t{target} SELECT * FROM rows"
+        self.run(f"BEGIN; SET LOCAL session_replication_role = replica; {moved}; COMMIT")
+        for each in (table, other):
+            self.move(database, each)
 
     def add_policy(self, database: str, table: str, condition: str, exempt: str = "") -> None:
         """A security policy that shows no other rows, but to these logins. Columns are c1, c2, ... in the condition."""

@@ -13,7 +13,7 @@ from tailrace.connectors.db2.client import Connection
 from tailrace.connectors.db2.connector import Db2Connector
 from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.log.end import captured_time, control, intervals, log_end, server_time
-from tailrace.connectors.db2.options import CDC_CHANGE_TABLES_SCHEMA, DB2_PLATFORM, LUW
+from tailrace.connectors.db2.options import CDC_CHANGE_TABLES_SCHEMA, DB2_PLATFORM, LUW, ZOS
 from tailrace.connectors.db2.registering import control_tables, grants, registration, reinit, reinit_statement
 from tailrace.connectors.db2.snapshot import DIALECT
 from tailrace.connectors.db2.statements import control_schema, folded, qualified, text
@@ -63,6 +63,8 @@ class Db2Admin(ChangeTableAdmin):
         catalog = Catalog(connection, self.config)
         captured, newest, numbers = catalog.captured(), catalog.newest(), catalog.tables()
         yield from checks.controlled(connection, captured)
+        if self.config[DB2_PLATFORM] != ZOS:
+            yield from checks.history(connection, captured)
         for table in captured:
             if table in newest:
                 yield from checks.columns(catalog, newest[table], catalog.described(table, numbers[table]))

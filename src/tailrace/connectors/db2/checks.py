@@ -11,6 +11,7 @@ from tailrace.connectors.db2.client import LARGEST
 from tailrace.connectors.db2.failures import FAILURES, is_missing
 from tailrace.connectors.db2.log.end import control
 from tailrace.connectors.db2.options import DB2_PLATFORM, LUW, ZOS
+from tailrace.connectors.db2.structures import loads
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.sql_tables.tables import Connection, Described
 from tailrace.model.table import TableId
@@ -65,6 +66,13 @@ def controlled(connection: Connection, tables: Sequence[TableId]) -> Iterator[Fi
         if (table.schema, table.table) in rows:
             what = f"{table} has row permissions or column masks: they apply to its snapshots, and not to its changes"
             yield Finding("tables", None, what, "let the permissions and masks show everything to the pipeline's user")
+
+
+def history(connection: Connection, tables: Sequence[TableId]) -> Iterator[Finding]:
+    """Whether the user sees which tables LOAD has filled, which no change in the log tells."""
+    if tables and loads(connection, {each.schema for each in tables}) is None:
+        what = "whether LOAD has filled a table cannot be seen, so that a replica does not read it again then"
+        yield Finding("tables", None, what, "GRANT SELECT ON SYSIBMADM.DB_HISTORY TO the user")
 
 
 def columns(catalog: Catalog, instance: Instance, whole: Described) -> Iterator[Finding]:

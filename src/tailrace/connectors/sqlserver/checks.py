@@ -64,9 +64,9 @@ class TableChecks:
                     "partitions",
                     None,
                     f"{mine[int(number)]}: ALTER TABLE ... SWITCH PARTITION is allowed, and changes rows without a "
-                    "change in the log",
-                    "create the capture instance with @allow_partition_switch = 0, or read the table again after each "
-                    "switch",
+                    "change in the log: a replica reads the table again then, and after its index was rebuilt",
+                    "create the capture instance with @allow_partition_switch = 0, unless partitions are to be "
+                    "switched; other sinks than a replica need a snapshot by a signal after each switch",
                 )
 
     def _of_instances(self, instances: Sequence[Instance]) -> Iterator[Finding]:
@@ -75,6 +75,8 @@ class TableChecks:
         for each in waiting:
             what = f"the capture instance {each.name} of {each.table} has not begun: the capture job has not met it yet"
             yield Finding("tables", None, what, self._starting())
+        newest = {each.table: each for each in mine if each.has_begun}
+        yield from (found for each in newest.values() for found in self._without_key(each))
         for sentence in narrower(self._connection, self._database, mine):
             yield Finding("instances", None, sentence, REMEDY)
         for table, group in groupby(sorted(mine, key=lambda each: each.table), key=lambda each: each.table):
@@ -89,6 +91,21 @@ class TableChecks:
                     f"once it is read and nobody else needs the older one: {self._place.used(table.database, drop)}"
                 )
                 yield Finding("instances", None, what, remedy)
+
+    def _without_key(self, instance: Instance) -> Iterator[Finding]:
+        """Whether the log may not tell which row of a table without a key was updated or deleted."""
+        described = self._catalog.at(instance)
+        captured = self._catalog.capture(described)
+        if captured is None or captured.schema.key:
+            return
+        names = {column.name for column in captured.schema.columns}
+        large = [column.name for column in described.columns if column.type.is_large and column.name in names]
+        if large:
+            what = (
+                f"{instance.table} has no key, and change tables lack old values of {', '.join(large)}: where others "
+                "do not tell which row was updated or deleted, a replica reads the table again"
+            )
+            yield Finding("tables", None, what, "create a primary key, or leave them out by column.exclude.list")
 
     def _starting(self) -> str:
         if not self._place.has_agent:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.position import Reading
 from tailrace.connectors.change_tables.ranges import in_pieces
 from tailrace.connectors.change_tables.tables import Instance
+from tailrace.connectors.sql_tables.tables import Row
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.position import literal_of
 from tailrace.connectors.sqlserver.statements import name
 from tailrace.connectors.sqlserver.types.conversions import kept_by
 from tailrace.connectors.sqlserver.types.values import SqlType
-from tailrace.model.structure import Fact, Structure
+from tailrace.model.structure import Fact, Member, Structure
 from tailrace.model.table import TableId
 
 # The captured columns of each instance, with the types that the source's columns have now. A captured column that was
@@ -30,6 +32,14 @@ LEFT JOIN {db}.sys.columns c ON c.object_id = t.object_id AND c.name = k.column_
 LEFT JOIN {db}.sys.types y ON y.user_type_id = c.user_type_id
 LEFT JOIN {db}.sys.types b ON b.user_type_id = c.system_type_id AND b.system_type_id = c.system_type_id
 """
+# Where the rows of each table lie, and whether SWITCH is allowed of a table with partitions: of one without them it
+# always is (Microsoft: "sys.sp_cdc_enable_table").
+_STORED = """
+SELECT ct.object_id, CONVERT(int, ct.partition_switch), p.hobt_id, p.partition_number, p.rows
+FROM {db}.cdc.change_tables ct
+JOIN {db}.sys.partitions p ON p.object_id = ct.source_object_id AND p.index_id < 2
+"""
+_FILLED = "filled"
 _AT_ONCE, _LSN = 50, "c.[__$start_lsn]"
 
 
@@ -40,16 +50,54 @@ class _Table:
     facts: dict[str, Fact] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Part:
+    """A part of a table, all of it if it has no partitions: where it lies, its number, and whether it has rows.
+
+    SWITCH exchanges two tables' parts, of which one is empty. An index that is rebuilt moves a part.
+    """
+
+    place: str
+    number: int
+    has_rows: bool
+
+
 def structures(connection: Connection, catalog: Catalog, end: Reading) -> dict[TableId, Structure]:
     """The captured tables whose changes up to an end of the log a change table has. May raise the driver's errors."""
     found: dict[TableId, Structure] = {}
     for database, _ in end.lsns:
         newest = in_effect(catalog, database, end)
         read = {each.number: table for table, each in newest.items() if catalog.filter.captures(table)}
+        stored = _stored(connection.rows(_STORED.format(db=name(database))))
         for number, table in _tables(connection.rows(_CAPTURED.format(db=name(database)))).items():
             if number in read:
-                found[read[number]] = Structure(table.identity, table.columns, facts=table.facts)
+                described = Structure(table.identity, table.columns, facts=table.facts)
+                found[read[number]] = replace(described, **_switched(*stored.get(number, (False, []))))
     return found
+
+
+def _stored(rows: Sequence[Row]) -> dict[int, tuple[bool, list[_Part]]]:
+    """By the numbers of change tables whether partitions may be switched, and the parts of the source table."""
+    found: dict[int, tuple[bool, list[_Part]]] = {}
+    for instance, switches, place, number, count in rows:
+        part = _Part(str(place), int(number), int(count or 0) > 0)
+        found.setdefault(int(instance), (bool(switches), []))[1].append(part)
+    return found
+
+
+def _switched(is_allowed: bool, parts: Sequence[_Part]) -> dict[str, Any]:
+    """What of a Structure shows that a part of a table was switched.
+
+    Another place of a partition says so, or that its index was rebuilt: nothing else tells a partition that was
+    switched out and in again. Without partitions, where indexes are rebuilt each week, a switch leaves a table empty or
+    has found it empty: its place is another one then, and it had no rows before or has none now.
+    """
+    if len(parts) == 1:
+        (part,) = parts
+        return {"storage": (part.place, *([_FILLED] if part.has_rows else [])), "is_untold": True}
+    if not is_allowed:
+        return {}
+    return {"members": {each.place: Member(f"partition {each.number}", "", each.has_rows) for each in parts}}
 
 
 def unbrought(

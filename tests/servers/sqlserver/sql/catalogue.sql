@@ -64,6 +64,9 @@ CREATE TABLE cat.permissions (database_id int NOT NULL, grantee text NOT NULL, p
 
 -- Tables with several partitions, and rows that a security policy shows to nobody but the logins that are named.
 CREATE TABLE cat.partitioned (object_id int PRIMARY KEY, parts int NOT NULL);
+-- Where parts lie that were switched or rebuilt; without a number they have the rows of their table.
+CREATE SEQUENCE cat.hobts START 72057594043000000;
+CREATE TABLE cat.moved (object_id int NOT NULL, part int NOT NULL, hobt int8 NOT NULL, rows int8, PRIMARY KEY (object_id, part));
 CREATE TABLE cat.filters (object_id int NOT NULL, policy text NOT NULL, condition text NOT NULL, exempt text NOT NULL);
 -- SERVERPROPERTY, by names in lower case.
 CREATE TABLE cat.properties (name text PRIMARY KEY, value text);

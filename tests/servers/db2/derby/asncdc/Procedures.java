@@ -1,5 +1,6 @@
 package asncdc;
 
+import java.nio.ByteBuffer;
 import java.sql.Blob;
 import java.sql.Clob;
 import java.sql.Connection;
@@ -8,6 +9,7 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.sql.Timestamp;
 import java.util.Arrays;
 import java.util.Map;
 
@@ -131,6 +133,17 @@ public final class Procedures {
                         + " LEFT JOIN SYS.SYSKEYS y ON y.CONGLOMERATEID = g.CONGLOMERATEID"
                         + " LEFT JOIN SYS.SYSCONSTRAINTS k ON k.CONSTRAINTID = y.CONSTRAINTID"
                         + " WHERE g.ISINDEX AND t.TABLETYPE = 'T'");
+    }
+
+    /** A log sequence number of sixteen bytes. */
+    public static byte[] lsn(long number) {
+        return ByteBuffer.allocate(16).putLong(8, number).array();
+    }
+
+    /** When a table was made: of Derby's number of it, the time when Derby was started and a count. */
+    public static Timestamp createTime(String number) {
+        String[] parts = number.split("-");
+        return new Timestamp(Long.parseLong(parts[1] + parts[2] + parts[3], 16) + Long.parseLong(parts[0], 16) % 1_000_000);
     }
 
     /** The place of a column, counted from 1, in an index description such as "UNIQUE BTREE (3, 1)"; null if not in it. */
