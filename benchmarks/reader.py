@@ -32,6 +32,8 @@ from tailrace.pipeline.runner import Pipeline, Run
 from tailrace.pipeline.session import local_session
 
 PATIENCE_SECONDS = 120
+# What is asked costs CPU in Python and in Java: with 20 questions a second it was most of that of a slow server's run.
+POLL_SECONDS = 0.5
 SENT = re.compile(r"sent\W*(?:\$numberLong\W*)?(\d+)", re.IGNORECASE)
 MOST_SECONDS = 900
 
@@ -179,7 +181,7 @@ def follow(definition: Definition, session: Any) -> dict[str, Any]:
     streaming(run)
     expected, deadline = int(sys.stdin.readline()), time.monotonic() + MOST_SECONDS
     while run.progress().events < expected and time.monotonic() < deadline:
-        run.await_(0.05)
+        run.await_(POLL_SECONDS)
     run.stop()
     return _summary(run, query)
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tailrace.connectors.db2.catalog import Catalog
-from tailrace.connectors.db2.client import Connection
 from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.statements import text
-from tailrace.connectors.sql_tables.tables import Row
+from tailrace.connectors.sql_tables.tables import Connection, Row
 from tailrace.model.structure import Fact, Member, Structure
 from tailrace.model.table import TableId
 from tailrace.model.table_id import SCHEMA_TABLE
@@ -44,7 +43,7 @@ _Name = tuple[str, str]
 
 
 @dataclass
-class _Facts:
+class Catalogued:
     """What the catalog has of the tables of some schemas, by schema and name of the table."""
 
     columns: dict[_Name, set[str]] = field(default_factory=dict)
@@ -74,11 +73,12 @@ def structures(connection: Connection, catalog: Catalog, *, is_zos: bool) -> Map
         own = sorted(facts.columns.get((owner, table), set()) & facts.columns.get((schema, name), set()))
         if own and (owner, table) in facts.tables:
             hidden = tuple({*own}.difference(catalog.filter.columns(id_, own)))
-            found[id_] = _structure(facts, (owner, table), own, hidden)
+            found[id_] = described(facts, (owner, table), own, hidden)
     return found
 
 
-def _structure(facts: _Facts, name: _Name, own: Sequence[str], hidden: Sequence[str]) -> Structure:
+def described(facts: Catalogued, name: _Name, own: Sequence[str], hidden: Sequence[str]) -> Structure:
+    """A table with these columns (all that its change table has, and those of them that are not captured)."""
     created, capture = facts.tables[name]
     # A later LOAD is a smaller size; one that the history does not have any more is a larger one.
     loaded = Fact("", _LOADED, sizes=(-facts.loads.get(name, 0),))
@@ -93,8 +93,8 @@ def _structure(facts: _Facts, name: _Name, own: Sequence[str], hidden: Sequence[
     )
 
 
-def _read(connection: Connection, schemas: set[str], *, is_zos: bool) -> _Facts:
-    found, listed = _Facts(), ", ".join(map(text, sorted(schemas)))
+def _read(connection: Connection, schemas: set[str], *, is_zos: bool) -> Catalogued:
+    found, listed = Catalogued(), ", ".join(map(text, sorted(schemas)))
 
     def each(query: str, note: Callable[..., Any]) -> None:
         for schema, table, *values in connection.rows(query.format(schemas=listed)):

@@ -51,7 +51,7 @@ class _Table:
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """A part of a table, all of it if it has no partitions: where it lies, its number, and whether it has rows.
 
     SWITCH exchanges two tables' parts, of which one is empty. An index that is rebuilt moves a part.
@@ -72,20 +72,20 @@ def structures(connection: Connection, catalog: Catalog, end: Reading) -> dict[T
         for number, table in _tables(connection.rows(_CAPTURED.format(db=name(database)))).items():
             if number in read:
                 described = Structure(table.identity, table.columns, facts=table.facts)
-                found[read[number]] = replace(described, **_switched(*stored.get(number, (False, []))))
+                found[read[number]] = replace(described, **switched(*stored.get(number, (False, []))))
     return found
 
 
-def _stored(rows: Sequence[Row]) -> dict[int, tuple[bool, list[_Part]]]:
+def _stored(rows: Sequence[Row]) -> dict[int, tuple[bool, list[Part]]]:
     """By the numbers of change tables whether partitions may be switched, and the parts of the source table."""
-    found: dict[int, tuple[bool, list[_Part]]] = {}
+    found: dict[int, tuple[bool, list[Part]]] = {}
     for instance, switches, place, number, count in rows:
-        part = _Part(str(place), int(number), int(count or 0) > 0)
+        part = Part(str(place), int(number), int(count or 0) > 0)
         found.setdefault(int(instance), (bool(switches), []))[1].append(part)
     return found
 
 
-def _switched(is_allowed: bool, parts: Sequence[_Part]) -> dict[str, Any]:
+def switched(is_allowed: bool, parts: Sequence[Part]) -> dict[str, Any]:
     """What of a Structure shows that a part of a table was switched.
 
     Another place of a partition says so, or that its index was rebuilt: nothing else tells a partition that was
