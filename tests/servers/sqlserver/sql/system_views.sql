@@ -149,7 +149,7 @@ CREATE VIEW sys.extended_properties AS SELECT database_id AS _db, class::ty.tiny
   FROM cat.extended_properties;
 CREATE VIEW sys.partitions AS SELECT o.database_id AS _db, (o.object_id::int8 * 1000 + i.index_id::int8)::ty.bigint AS partition_id, o.object_id::ty.int AS object_id,
   i.index_id::ty.int AS index_id, n::ty.int AS partition_number,
-  coalesce(h.hobt, (o.object_id::int8 * 1000 + i.index_id::int8) * 1000 + n)::ty.bigint AS hobt_id,
+  coalesce(h.hobt, o.object_id::int8 * 1000 + i.index_id::int8 + (n - 1) * 1000000000000000)::ty.bigint AS hobt_id,
   coalesce(h.rows, CASE n WHEN 1 THEN ms.row_count(o.object_id) ELSE 0 END)::ty.bigint AS rows, 0::ty.tinyint AS data_compression
   FROM cat.objects o JOIN sys.indexes i ON i.object_id = o.object_id LEFT JOIN cat.partitioned p ON p.object_id = o.object_id
   CROSS JOIN LATERAL generate_series(1, coalesce(p.parts, 1)) n LEFT JOIN cat.moved h ON h.object_id = o.object_id AND h.part = n WHERE o.type = 'U';
