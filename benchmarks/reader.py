@@ -32,8 +32,7 @@ from tailrace.pipeline.runner import Pipeline, Run
 from tailrace.pipeline.session import local_session
 
 PATIENCE_SECONDS = 120
-# What is asked costs CPU in Python and in Java: with 20 questions a second it was most of that of a slow server's run.
-POLL_SECONDS = 0.5
+ASKED_SECONDS, LOOKED_SECONDS, TOLD_SECONDS = 2.0, 0.05, 0.2
 SENT = re.compile(r"sent\W*(?:\$numberLong\W*)?(\d+)", re.IGNORECASE)
 MOST_SECONDS = 900
 
@@ -181,9 +180,23 @@ def follow(definition: Definition, session: Any) -> dict[str, Any]:
     streaming(run)
     expected, deadline = int(sys.stdin.readline()), time.monotonic() + MOST_SECONDS
     while run.progress().events < expected and time.monotonic() < deadline:
-        run.await_(POLL_SECONDS)
+        await_commit(definition, run)
     run.stop()
     return _summary(run, query)
+
+
+def await_commit(definition: Definition, run: Run) -> None:
+    """Waits until a micro-batch is committed, or for a while, by the checkpoint's files.
+
+    What is asked of Spark costs CPU in Python and in Java: asked 20 times a second it was most of that of a run whose
+    server is slow.
+    """
+    commits, until = Path(definition.checkpoint) / "commits", time.monotonic() + ASKED_SECONDS
+    before = len(list(commits.iterdir()))
+    while len(list(commits.iterdir())) == before and time.monotonic() < until:
+        time.sleep(LOOKED_SECONDS)
+    # Its progress is told a moment later.
+    run.await_(TOLD_SECONDS)
 
 
 @dataclass
