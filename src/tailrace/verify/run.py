@@ -117,7 +117,10 @@ class _Broken(str):
 
 @contextmanager
 def _messages(task: Task, patience: float) -> Iterator[Iterator[Message | _Broken]]:
-    """What a worker says, until it has ended. Signals of the terminal are for this process alone."""
+    """What a worker says, until it has ended. Signals of the terminal are for this process alone.
+
+    Its standard input stays open as long as this process lives, which a worker must not outlive.
+    """
     worker = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     assert worker.stdin is not None
     assert worker.stdout is not None
@@ -135,7 +138,7 @@ def _messages(task: Task, patience: float) -> Iterator[Iterator[Message | _Broke
     try:
         with suppress(BrokenPipeError):
             pickle.dump(task, worker.stdin)
-            worker.stdin.close()
+            worker.stdin.flush()
         listener.start()
         yield _until_end(arrived, worker, patience)
     finally:
@@ -144,6 +147,8 @@ def _messages(task: Task, patience: float) -> Iterator[Iterator[Message | _Broke
         if listener.ident is not None:
             listener.join()
         source.close()
+        with suppress(BrokenPipeError):
+            worker.stdin.close()
 
 
 def _until_end(

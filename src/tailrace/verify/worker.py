@@ -10,6 +10,7 @@ import logging
 import os
 import pickle
 import sys
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import IO, Any
@@ -65,9 +66,18 @@ def _redirect(target: int | None) -> None:
         os.dup2(opened, number)
 
 
+def _end_with(source: int) -> None:
+    """End when the process at the other end has: it may have been killed, and a probe may wait for minutes."""
+    # Not through Python's buffer, whose lock the interpreter wants when it ends.
+    while os.read(source, 1):
+        pass
+    os._exit(1)
+
+
 def main() -> None:
     """Ask the probes of the task."""
     task: Task = pickle.load(sys.stdin.buffer)
+    threading.Thread(target=_end_with, args=(sys.stdin.fileno(),), name="tailrace-verify", daemon=True).start()
     out = os.fdopen(os.dup(1), "wb")
     logging.basicConfig(level=task.level, stream=os.fdopen(os.dup(2), "w"))
     # What a library prints must not come among the messages, nor what processes tell that the connector starts.
