@@ -48,6 +48,7 @@ def test_a_table_that_was_created_again_is_another_one() -> None:
 def test_what_was_not_captured_for_a_while_differs_afterwards() -> None:
     assert structure(capture="N").unsent is not None
     assert structure(capture="").unsent is not None  # z/OS
+    assert structure(capture="L").unsent is None  # with INCLUDE LONGVAR COLUMNS
     assert "did not come for a while" in why(structure(capture="N"), structure())
 
 

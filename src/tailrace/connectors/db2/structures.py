@@ -36,7 +36,8 @@ LOADS = """
 SELECT TABSCHEMA, TABNAME, MAX(COALESCE(END_TIME, START_TIME)) FROM SYSIBMADM.DB_HISTORY
 WHERE OPERATION = 'L' AND TABSCHEMA IN ({schemas}) GROUP BY TABSCHEMA, TABNAME
 """
-_CAPTURED = "Y"
+# Y and L (with long columns) are captured; z/OS has a blank.
+_NOT_CAPTURED = ("N", "")
 _LOADED = "rows were loaded or replaced by LOAD, which no change in the log tells"
 _UNSENT = "the log does not have its changes until ALTER TABLE ... DATA CAPTURE CHANGES, as when it is created again"
 _Name = tuple[str, str]
@@ -89,7 +90,7 @@ def described(facts: Catalogued, name: _Name, own: Sequence[str], hidden: Sequen
         filled=tuple(own),
         members=facts.parts.get(name, {}),
         facts={"loaded": loaded},
-        unsent=None if capture == _CAPTURED else _UNSENT,
+        unsent=_UNSENT if capture in _NOT_CAPTURED else None,
     )
 
 
