@@ -26,10 +26,10 @@ _TABLES_ZOS = """
 SELECT CREATOR, NAME, VARCHAR(CREATEDTS), DATACAPTURE FROM SYSIBM.SYSTABLES WHERE CREATOR IN ({schemas})
 """
 # Of a table that is not partitioned it has one row. Attached and detached parts have a status until they are (no more)
-# read as parts of the table.
+# read as parts of the table; others have an empty one, which is null in databases that are compatible with Oracle.
 _PARTS = """
 SELECT TABSCHEMA, TABNAME, DATAPARTITIONID, DATAPARTITIONNAME FROM SYSCAT.DATAPARTITIONS
-WHERE TABSCHEMA IN ({schemas}) AND STATUS = ''
+WHERE TABSCHEMA IN ({schemas}) AND (STATUS IS NULL OR STATUS NOT IN ('A', 'D', 'I', 'L'))
 """
 # Times are texts of digits.
 LOADS = """
