@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 
 from tailrace.errors import SinkError
 from tailrace.model.change import ControlBatch
-from tailrace.model.held import held_type
+from tailrace.model.held import held_type, json_text
 from tailrace.model.native import native_rows
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
@@ -149,7 +149,10 @@ def test_without_a_key_equal_rows_are_counted(replica: Replica) -> None:
     assert (report.upserted, report.deleted) == (3, 3)
     rows = [event("a", nan, [1, 2])] * 2 + [event("a", nan, [1]), null, event("b", 2.5, [], [("k", "w")])]
     # By their text, as NaN is not equal to itself.
-    assert list(map(repr, replica.rows(EVENTS))) == sorted(map(repr, [*rows, event("c"), event("c")]))
+    rows += [event("c"), event("c")]
+    if ENGINE == "postgres":  # a database has no maps
+        rows = [{**row, "more": row["more"] and json_text(row["more"])} for row in rows]
+    assert list(map(repr, replica.rows(EVENTS))) == sorted(map(repr, rows))
 
 
 def test_a_batch_written_again_changes_nothing(replica: Replica) -> None:
@@ -265,7 +268,7 @@ def test_an_incremental_snapshot_adds(replica: Replica) -> None:
     assert replica.notes() == {(1, "a"): "n", (2, "a"): "n"}
 
 
-@pytest.mark.skipif(ENGINE == "iceberg", reason="the folder is that of the catalog as well")
+@pytest.mark.skipif(ENGINE in ("iceberg", "postgres"), reason="their tables are not in that folder alone")
 def test_an_error_of_a_write_names_place_and_remedy(replica: Replica, tmp_path: Path) -> None:
     (tmp_path / "lake").write_text("a file in the way")
     with pytest.raises((SinkError, PySparkException), match=r"lake: the replica could not be written(.|\n)*Remedy"):

@@ -103,7 +103,9 @@ class DatabaseSchema(TestedLake):
         target.execute(folder, f"DROP TABLE {self._table(table)}")
 
     def delete(self, folder: Path, table: str, keys: Iterable[int]) -> None:
-        target.execute(folder, f'DELETE FROM {self._table(table)} WHERE "{KEY}" IN ({", ".join(map(str, keys))})')
+        # Keys of documents are text.
+        texts = ", ".join(f"'{key}'" for key in keys)
+        target.execute(folder, f'DELETE FROM {self._table(table)} WHERE "{KEY}"::text IN ({texts})')
 
     def retype(self, folder: Path, table: str, column: str) -> None:
         target.execute(folder, f'ALTER TABLE {self._table(table)} ALTER "{column}" TYPE bytea USING NULL')

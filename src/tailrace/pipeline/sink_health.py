@@ -21,6 +21,7 @@ _PAUSE_SECONDS, _ANSWER_SECONDS = 1.0, 2.0
 # A command connects first.
 _COMMAND_SECONDS = 4.0
 _STORE = "check the storage, the network, and `storage_options`"
+_NAMED = "check what `catalog` or `url` names, the network, and the properties that are given for it"
 _WAITS = "; the pipeline waits for it, and goes on by itself; remedy: "
 
 
@@ -55,7 +56,7 @@ def probe(definition: Definition) -> tuple[Probe, str] | None:
     if isinstance(target, ReplicaTarget) and "://" in target.root:
         from tailrace.sinks.replica.store_probe import StoreProbe  # loads deltalake, which other sinks do without
 
-        return StoreProbe(target.root, target.options), _STORE
+        return StoreProbe(target.root, target.options), _STORE if target.format == "delta" else _NAMED
     return None if path is None or "://" in path else (_Folder(definition), "see that it is mounted and may be written")
 
 

@@ -86,7 +86,8 @@ def batches(text: str, query: str) -> Iterator[pa.RecordBatch]:
         cursor.execute("SET statement_timeout = 0")
         cursor.execute(query)
         # The reader of fetch_record_batch loses the SQLSTATE of an error in the middle of the rows.
-        yield from AdbcRecordBatchReader._import_from_c(cursor.fetch_arrow().address)
+        stream = cursor.fetch_arrow()
+        yield from AdbcRecordBatchReader._import_from_c(stream.address)
 
 
 def _opened(text: str) -> Connection:

@@ -156,9 +156,8 @@ class Ledger:
         self._watch(connection, state)
 
     def begin(self, connection: Connection, folder: str, name: str, state: State) -> None:
-        """Enter a table that was made in this transaction."""
-        statement = self._statement("DELETE FROM {tables} WHERE folder = %s AND name = %s")
-        connection.execute(statement, [folder, name])
+        """Enter a table that was made in this transaction, and forget one of its name that somebody has dropped."""
+        self.remove(connection, folder, name, is_dropped=True)
         statement = self._statement(
             "INSERT INTO {tables} (folder, name, id, relation, oid, columns, properties) "
             "VALUES (%s, %s, %s, %s, {oid}::regclass, %s, %s)",
@@ -221,14 +220,15 @@ class Ledger:
         )
         connection.execute(statement, [state.id, state.id, KEPT_COMMITS // 2, state.id])
 
-    def remove(self, connection: Connection, folder: str, name: str) -> None:
+    def remove(self, connection: Connection, folder: str, name: str, *, is_dropped: bool = False) -> None:
         """Drop a table with all that is stored of it, if there is one."""
         if not self._is_made(connection):
             return
         statement = self._statement("DELETE FROM {tables} WHERE folder = %s AND name = %s RETURNING id, relation")
         for id_, relation in connection.execute(statement, [folder, name]).fetchall():
             connection.execute(self._statement("DELETE FROM {commits} WHERE id = %s"), [id_])
-            connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self.of(relation)))
+            if not is_dropped:
+                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(self.of(relation)))
 
     def _watch(self, connection: Connection, state: State) -> None:
         """Have the trigger, which a table that was put back may lack."""
