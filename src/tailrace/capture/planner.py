@@ -253,7 +253,9 @@ class Planner:
         notices, self._notices = (*self._notices, *step.notices), ()
         untouched = () if start.reading is None else start.reading.untouched
         notes = (*step.notes, *_given_up(self.config, start, end))
-        split = LogSplit(parts[-1], heartbeat, step.chunk, notices, self.config.tables, untouched, notes=notes)
+        split = LogSplit(
+            parts[-1], heartbeat, step.chunk, notices, tables=self.config.tables, untouched=untouched, notes=notes
+        )
         first = LogSplit(None, tables=self.config.tables, untouched=untouched)
         return [*(replace(first, range=each) for each in parts[:-1]), split]
 

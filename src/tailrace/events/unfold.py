@@ -58,10 +58,10 @@ class Unfolder:
             kept_repeat(plan.envelope.topic, count),
             pa.nulls(count, pa.int32()),
             times(rows),
-            key,
-            self._value(batch, plan),
-            (*_other_key(rows, plan), *self._context) if plan.has_headers else (),
-            plan.has_tombstones,
+            key=key,
+            value=self._value(batch, plan),
+            headers=(*_other_key(rows, plan), *self._context) if plan.has_headers else (),
+            shares_headers=plan.has_tombstones,
             offset_entries=offset_entries(batch, self._block.offset),
         )
         with_key, without = records.split(keyed)
@@ -142,9 +142,9 @@ class Unfolder:
             repeat(batch.topic, count),
             rows.column("partition").cast(pa.int32()),
             pa.nulls(count, TIME),
-            Part(batch.key_schema, text=rows.column("key").cast(pa.string())),
-            Part(batch.value_schema, text=rows.column("value").cast(pa.string())),
-            self._context if batch.has_context else (),
+            key=Part(batch.key_schema, text=rows.column("key").cast(pa.string())),
+            value=Part(batch.value_schema, text=rows.column("value").cast(pa.string())),
+            headers=self._context if batch.has_context else (),
         )
 
 

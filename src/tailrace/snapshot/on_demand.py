@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from tailrace.config import Config
@@ -54,6 +54,7 @@ class Step:
     end: Any = None
     moves: bool = False
     chunk: ReadChunk | None = None
+    _: KW_ONLY
     splits: Sequence[SnapshotSplit] | None = None
     notices: tuple[Notice, ...] = ()
     notes: tuple[TableNote, ...] = ()

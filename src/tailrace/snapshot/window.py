@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ class Window:
     fence: Fence
     identity: tuple[str, ...]
     _later: list[ChangeBatch] = field(default_factory=list)
+    _: KW_ONLY
     _moved: list[pa.Array] = field(default_factory=list)
     _brought: list[pa.Array] = field(default_factory=list)
     _is_truncated: bool = False

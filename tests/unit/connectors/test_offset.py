@@ -65,7 +65,10 @@ READ = Offset(
         maximum=("9",),
         rows=3,
         undo=Undo(
-            (REQUEST, Request("s1", "incremental", "public.b", "x > 1", "k", (("1",),), ("my.s",))),
+            (
+                REQUEST,
+                Request("s1", "incremental", "public.b", "x > 1", surrogate="k", keys=(("1",),), leading=("my.s",)),
+            ),
             None,
             ("9",),
             0,

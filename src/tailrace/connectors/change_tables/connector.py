@@ -326,7 +326,16 @@ class ChangeTableConnector(SharedLogConnector):
                 lacking += [(new.table, gap.disabled(name, lsn, new).what) for name, lsn, new in again]
                 new = gap.new_tables(known, start.log.get(WAITING, {}), mine)
                 lacking += [(each.table, _UNBROUGHT) for each in self.unbrought(connection, new, begin)]
-            return LogRange(begin, to, rows, tuple(switches), passed, structures, dropped, tuple(lacking))
+            return LogRange(
+                begin,
+                to,
+                rows,
+                tuple(switches),
+                passed=passed,
+                structures=structures,
+                dropped=dropped,
+                lacking=tuple(lacking),
+            )
 
         whole = self._server.ask(query)
         return [whole] if is_whole else whole.parts()

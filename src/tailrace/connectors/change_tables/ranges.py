@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import groupby
 from typing import TypeVar
 
@@ -34,6 +34,7 @@ class LogRange:
     end: Reading
     instances: Mapping[Instance, int]
     switches: tuple[Switch, ...] = ()
+    _: KW_ONLY
     passed: tuple[Instance, ...] = ()
     structures: tuple[Described, ...] = ()
     dropped: tuple[TableId, ...] = ()

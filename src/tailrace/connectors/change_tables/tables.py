@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Protocol
 
 from tailrace.connectors.sql_tables.tables import Described, SqlCatalog
@@ -25,6 +25,7 @@ class Instance:
     table: TableId
     number: int
     source: int
+    _: KW_ONLY
     start: str
     changes: str
     stop: str | None = None

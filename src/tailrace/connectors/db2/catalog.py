@@ -123,7 +123,7 @@ class Catalog(tables.Catalog):
                 number, columns = self._tables[changes]
                 own = self._tables.get(source, (0, 0))[0]
                 name = qualified(changes.schema, changes.table)
-                found.append(Instance(cd_table, source, number, own, "", name, version=columns))
+                found.append(Instance(cd_table, source, number, own, start="", changes=name, version=columns))
         return sorted(found, key=lambda each: each.name)
 
     def registered(self) -> list[tuple[Any, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,6 +64,7 @@ class Split(TableSplit):
     key: tuple[KeyColumn, ...] = ()
     low: PagingKey | None = None
     high: PagingKey | None = None
+    _: KW_ONLY
     select: str | None = None
     is_whole: bool = True
     structures: tuple[Described, ...] = ()

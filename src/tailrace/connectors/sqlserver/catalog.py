@@ -134,7 +134,7 @@ class Catalog(tables.Catalog):
             if is_in or not is_filtered:
                 changes = f"{name(database)}.cdc.{name(instance + '_CT')}"
                 lsn = text_of(start)
-                new = Instance(instance, id_, int(number), int(source), lsn, changes)
+                new = Instance(instance, id_, int(number), int(source), start=lsn, changes=changes)
                 new = replace(new, types=int(types or 0), rest=int(rest or 0))
                 known = found.setdefault(id_, [])
                 known.append(replace(new, is_first=not known, has_begun=start is not None))

@@ -155,7 +155,7 @@ def put(batch: MicroBatch, table: str, part: Part, error: str | None) -> TableRe
         return target.version
 
     version = retried(place, attempt)
-    return TableReport(table, 0, 0, None, error, version)
+    return TableReport(table, 0, 0, None, aside=error, letters=version)
 
 
 def keep(batch: MicroBatch, table: str, reports: Sequence[TableReport]) -> list[str]:

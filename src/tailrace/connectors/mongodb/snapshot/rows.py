@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,7 @@ class Split(TableSplit):
     low: bytes | None = None
     high: bytes | None = None
     low_text: str | None = None
+    _: KW_ONLY
     condition: str | None = None
     is_whole: bool = True
     uuid: bytes | None = None

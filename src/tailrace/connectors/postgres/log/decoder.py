@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,7 @@ class LogDecoder:
     last_commit: int | None
     tables: dict[int, CapturedTable | None] = field(default_factory=dict)
     relations: Relations = field(default_factory=Relations)
+    _: KW_ONLY
     transaction: Transaction = field(default_factory=Transaction)
     order: int = 0
     messages: LogicalMessages | None = None
@@ -248,6 +249,7 @@ class _Context:
     commits: pgoutput.Commits
     carried: Transaction
     last_commit: int | None
+    _: KW_ONLY
     order: int
     xmin: int | None
     lsn: Ints
@@ -261,11 +263,11 @@ class _Context:
             pgoutput.commits(frames),
             decoder.transaction,
             decoder.last_commit,
-            decoder.order,
-            decoder.xmin,
-            frames.lsn,
-            pgoutput.positions(frames, pgoutput.ORIGIN),
-            frames,
+            order=decoder.order,
+            xmin=decoder.xmin,
+            lsn=frames.lsn,
+            origins=pgoutput.positions(frames, pgoutput.ORIGIN),
+            frames=frames,
         )
 
     def orders(self, index: npt.NDArray[np.intp]) -> Ints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import psycopg
 
@@ -49,6 +49,7 @@ class DescribedTables:
     labels: Labels | None
     epoch: str = ""
     described: int = 0
+    _: KW_ONLY
     relations: Relations = field(default_factory=Relations)
     tables: dict[int, CapturedTable | None] = field(default_factory=dict)
     structures: Structures = field(default_factory=Structures)
@@ -97,6 +98,7 @@ class LogRange:
     start: int
     end: int
     last_commit: int | None
+    _: KW_ONLY
     xmin: int | None = None
     timeline: int | None = None
     since_us: int | None = None
