@@ -34,7 +34,7 @@ from tailrace.connectors.offset import BEGIN, SNAPSHOT, STREAM
 from tailrace.connectors.retry import pause
 from tailrace.errors import SourceError
 from tailrace.snapshot.channels import Channels
-from tailrace.snapshot.on_demand import AdHocSnapshots, Step
+from tailrace.snapshot.requested import RequestedSnapshots, Step
 from tailrace.snapshot.signals import table_of
 from tailrace.snapshot.table_note import TableNote
 
@@ -53,7 +53,7 @@ class Planner:
         self._mode = SnapshotMode.of(self.config)
         self._first = FirstSnapshot(connector, self._mode)
         has_signals = self.config[SIGNAL_DATA_COLLECTION] or Channels.are_configured(self.config)
-        self._adhoc = AdHocSnapshots(self.config, connector.snapshots) if has_signals else None
+        self._adhoc = RequestedSnapshots(self.config, connector.snapshots) if has_signals else None
         self._tables = TableWatch(connector)
         self._kept: tuple[dict[str, Any], Step] | None = None
         self._has_started = False

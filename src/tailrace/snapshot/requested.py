@@ -60,7 +60,7 @@ class Step:
     notes: tuple[TableNote, ...] = ()
 
 
-class AdHocSnapshots:
+class RequestedSnapshots:
     """Carries out signals for one pipeline's planner.
 
     `late` are tables that were added to the log only at this start, with the reason why they are incomplete.
@@ -105,15 +105,15 @@ class AdHocSnapshots:
             # Two snapshots of one moment could not be distinguished.
             self._blocking.close()
             self._has_read_tables = False
-        known = state if state is not None else self.before()
-        before = known.undone() if is_start else replace(known, undo=None)
+        stored = state if state is not None else self.before()
+        before = stored.undone() if is_start else replace(stored, undo=None)
         if is_start:
             before = capture_changes.settled(self._start, before)
         before = replace(self._with_late(before), warnings=warnings)
         progress = self._signalled(before, offset)
         self.use(progress)
         notices = _notices(before, progress)
-        moves = progress != replace(known, undo=None)
+        moves = progress != replace(stored, undo=None)
         what = work(progress, is_behind=is_behind, has_ended=self._server.has_ended)
         if what is Work.WAIT:
             self._wait(progress.wait)
@@ -241,30 +241,32 @@ class AdHocSnapshots:
         self._channels.close()
 
 
-def _announced(found: Sequence[SnapshotSplit], notices: tuple[Notice, ...]) -> Sequence[SnapshotSplit]:
+def _announced(splits: Sequence[SnapshotSplit], notices: tuple[Notice, ...]) -> Sequence[SnapshotSplit]:
     """The splits with notices before the first row."""
-    if not notices or not found:
-        return found
-    first, *others = found
+    if not notices or not splits:
+        return splits
+    first, *others = splits
     return [first.announced(notices), *others]
 
 
 def _notices(before: Progress, after: Progress) -> tuple[Notice, ...]:
     """Notifications of new signals; a stop names its tables, the current one last (checkAndProcessStopFlag)."""
-    stopped = sorted((one for one in before.queue if one not in after.queue), key=lambda one: one == before.queue[0])
-    continues = any(one in after.queue for one in before.queue if one.kind == INCREMENTAL)
+    stopped = sorted(
+        (each for each in before.queue if each not in after.queue), key=lambda each: each == before.queue[0]
+    )
+    continues = any(each in after.queue for each in before.queue if each.kind == INCREMENTAL)
     listed = (("data_collections", after.names),)
-    found = []
-    aborted = ",".join(dict.fromkeys(one.table for one in stopped if one.kind == INCREMENTAL))
+    notices: list[Notice] = []
+    aborted = ",".join(dict.fromkeys(each.table for each in stopped if each.kind == INCREMENTAL))
     if aborted:
-        found.append(_notice(notifications.ABORTED, before, (("data_collections", aborted),)))
-    if any(one.kind == BLOCKING for one in stopped):
-        found.append(Notice(notifications.INITIAL, notifications.ABORTED))
+        notices.append(_notice(notifications.ABORTED, before, (("data_collections", aborted),)))
+    if any(each.kind == BLOCKING for each in stopped):
+        notices.append(Notice(notifications.INITIAL, notifications.ABORTED))
     if after.names and not continues:
-        found.append(_notice(notifications.STARTED, after, listed))
+        notices.append(_notice(notifications.STARTED, after, listed))
     if before.paused != after.paused and (continues or after.paused):
-        found.append(_notice(notifications.PAUSED if after.paused else notifications.RESUMED, after, listed))
-    return tuple(found)
+        notices.append(_notice(notifications.PAUSED if after.paused else notifications.RESUMED, after, listed))
+    return tuple(notices)
 
 
 def _read(before: Progress, after: Progress, status: str, shown: Callable[[str], str]) -> tuple[Notice, ...]:
@@ -283,7 +285,9 @@ def _read(before: Progress, after: Progress, status: str, shown: Callable[[str],
     done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)
     done = done.with_rows(before.rows)
     if status == FAILED:
-        lacking = [one.why for one in after.incomplete if one.table == request.table and one not in before.incomplete]
+        lacking = [
+            each.why for each in after.incomplete if each.table == request.table and each not in before.incomplete
+        ]
         done = replace(done, data=(*done.data, *((notifications.ERROR, why) for why in lacking)))
     return (done,) if after.names else (done, _notice(notifications.COMPLETED, before, ()))
 
