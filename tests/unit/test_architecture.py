@@ -24,7 +24,7 @@ ORDER = [
 # The two wings: what reads databases, and what makes events of changes. They meet in `spark` and in `verify`.
 SOURCES, EVENTS = ("connectors", "snapshot", "capture"), ("events", "transforms")
 # What is outside the order: everybody may import these, and `testing` serves the CLI's demo and the tests.
-FOUNDATION = {"errors", "version"}
+FOUNDATION = {"errors", "override", "version"}
 # The package's own face stands before all others: what users call, imported when it is called.
 FACE = "__init__.py"
 TESTING_MAY_BE_IMPORTED_BY = {"cli", "testing"}

@@ -8,6 +8,7 @@ from math import ceil
 from typing import Any
 
 from tailrace.model.quantity import counted
+from tailrace.override import override
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.reading import Reading
 
@@ -39,6 +40,7 @@ class Report:
     running: bool | None = None
     active: int | None = None
 
+    @override
     def __str__(self) -> str:
         parts = [f"{self.kind} snapshot of {self.table}"]
         if self.tables_read:

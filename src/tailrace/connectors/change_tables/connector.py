@@ -37,6 +37,7 @@ from tailrace.connectors.sql_tables.captured import CapturedTables
 from tailrace.connectors.sql_tables.rows import Split, read
 from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.model.table import TableId, TableSchema
+from tailrace.override import override
 
 # In the `log` of an offset: the change tables whose rows belong to the log up to there (gap.Known).
 INSTANCES = "instances"
@@ -87,19 +88,20 @@ class ChangeTableConnector(SharedLogConnector):
         self._watched: tuple[float, tuple[tuple[str, bool], ...], Watched] | None = None
 
     @property
+    @override
     def source_type(self) -> pa.StructType:
-        """See Connector.source_type."""
         return self.dialect.source_type
 
     @cached_property
+    @override
     def snapshots(self) -> ChangeTableSnapshots:
-        """See Connector.snapshots."""
         return ChangeTableSnapshots(self.dialect, self.config, self._server)
 
+    @override
     def text(self, position: Reading) -> str:
-        """See Connector.text."""
         return position.to_text()
 
+    @override
     def watch(self, config: Config) -> Watched:
         """See Connector.watch: tables without a change table have a snapshot and no changes."""
         now = time.monotonic()
@@ -121,9 +123,8 @@ class ChangeTableConnector(SharedLogConnector):
         """What else `watch` warns of. May raise the driver's errors."""
         return ()
 
+    @override
     def tables(self, config: Config) -> list[TableSchema]:
-        """See Connector.tables."""
-
         def query(connection: Connection) -> list[TableSchema]:
             catalog = self.dialect.catalog(connection, config)
             numbers, newest = catalog.tables(), catalog.newest()
@@ -132,6 +133,7 @@ class ChangeTableConnector(SharedLogConnector):
 
         return self._server.ask(query)
 
+    @override
     def log_end(self) -> LogEnd:
         """See Connector.log_end: where nothing is left to read, change tables are checked once a second."""
 
@@ -151,6 +153,7 @@ class ChangeTableConnector(SharedLogConnector):
         self._end = self._server.ask(query)
         return self._end
 
+    @override
     def committed(self, end: LogEnd) -> Committed | None:
         """See Connector.committed: bounded by the program that captures, and never by the server's clock."""
         return None if end.captured_us is None else Committed(end.captured_us, end.position)
@@ -176,8 +179,8 @@ class ChangeTableConnector(SharedLogConnector):
         catalog = self.dialect.catalog(connection, self.config)
         return tuple(each for database, _ in end.lsns for each in catalog.instances(database))
 
+    @override
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[Reading | None, Mapping[str, Any]]:
-        """See Connector.first."""
         known = known_up_to({}, end.position, [each for each in end.instances if self._sends_structure(each.table)])
         log = {
             BEGINS: end.position.to_text(),
@@ -192,8 +195,9 @@ class ChangeTableConnector(SharedLogConnector):
     def _commits(self, log: Mapping[str, Any], to: Reading) -> Mapping[str, Any]:
         return self._server.ask(lambda connection: noted(self.dialect, connection, log, to))
 
+    @override
     def taken_over(self, end: LogEnd) -> tuple[None, Mapping[str, Any]] | None:
-        """See Connector.taken_over. All change tables are known, so that one that was cleaned up since is noticed."""
+        """All change tables are known, so that one that was cleaned up since is noticed."""
         begins = reading_of(self.config, dict(end.position.lsns))
         if begins is None:
             return None
@@ -226,10 +230,10 @@ class ChangeTableConnector(SharedLogConnector):
 
         return _still_without(self._server.ask(query), ())
 
+    @override
     def advanced(
         self, config: Config, here: Reached, start: Reading, to: Reading, end: LogEnd | None
     ) -> Mapping[str, Any]:
-        """See Connector.advanced."""
         if end is None:
             return here.log
         known = known_up_to(here.log.get(INSTANCES, {}), to, end.instances)
@@ -242,6 +246,7 @@ class ChangeTableConnector(SharedLogConnector):
             **self._commits(here.log, to),
         }
 
+    @override
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: Reading | None = None, is_routine: bool = False
     ) -> Gap | None:
@@ -289,10 +294,10 @@ class ChangeTableConnector(SharedLogConnector):
         """Whether a sink keeps the content of tables, and reads one again that is incomplete."""
         return self.config[TABLE_WATCH_INTERVAL_MS] > 0
 
+    @override
     def ranges(
         self, config: Config, start: Reached, begin: Reading, end: Reached, *, is_whole: bool
     ) -> Sequence[LogRange]:
-        """See Connector.ranges."""
         to: Reading = end.position
 
         def query(connection: Connection) -> LogRange:
@@ -366,20 +371,20 @@ class ChangeTableConnector(SharedLogConnector):
             found.append(Switch(instance, structure, is_new))
         return found
 
+    @override
     def changes(self, config: Config, wanted: LogRange) -> Iterator[Chunk]:
-        """See Connector.changes."""
         return changes(self.dialect, config, wanted)
 
+    @override
     def rows(self, config: Config, split: Split) -> Iterator[Chunk]:
-        """See Connector.rows."""
         return read(self.dialect, config, split)
 
+    @override
     def execute(self, statement: str) -> None:
-        """See Connector.execute."""
         self._server.ask(lambda connection: connection.run(statement))
 
+    @override
     def close(self) -> None:
-        """See Connector.close."""
         self._server.close()
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from tailrace.connectors.sql_tables.tables import Described, SqlCatalog
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Catalog(SqlCatalog, Protocol):
         names = [column.name for column in self.at(instances[table]).columns]
         return whole.only(names, part_of_key=self.part_of_key)
 
+    @override
     def descriptions(self) -> Callable[[TableId, int], Described]:
         """See SqlCatalog.descriptions: the columns of the newest change tables."""
         instances = self.newest()
