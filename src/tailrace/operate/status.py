@@ -191,8 +191,8 @@ def source_look(
     `problems` are given where the server is not to be asked for them. `compares`: whether the pipeline could resume is
     found out, too, for which log may have to be read. Raises ConfigError, OffsetError, SparkAloneError.
     """
-    from tailrace.pipeline.first_snapshot import estimate
     from tailrace.pipeline.query_id import position_of
+    from tailrace.pipeline.snapshot_watch import estimate
 
     config = definition.config()
     found = known or position_of(definition)

@@ -17,7 +17,7 @@ from enum import Enum
 from tailrace.pipeline.lease import Lease
 
 # A signal to the process group ends Spark's workers shortly before it reaches this process, which then stops and must
-# not log them as failed. Guessed: the two were never seen so far apart.
+# not log them as failed. The time is guessed.
 _QUIET_SECONDS = 0.5
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-class FirstSnapshot:
+class SnapshotWatch:
     """Watches the query until the batches are done that read the tables."""
 
     def __init__(
