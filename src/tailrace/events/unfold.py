@@ -17,7 +17,7 @@ from tailrace.events.headers import context
 from tailrace.events.offset_entries import offset_entries
 from tailrace.events.parts import text_of
 from tailrace.events.payload import arrow_type, replaced, required
-from tailrace.events.plan import CLOCKS, TIME, EventPlan, EventPlans, Member, Origin, clock, times
+from tailrace.events.plan import CLOCKS, TIME, EventPlan, EventPlans, Origin, RecordMember, clock, times
 from tailrace.events.records import Bools, Header, Part, Records, struct
 from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.source import snapshot_of
@@ -80,7 +80,7 @@ class Unfolder:
         ]
         return struct(plan.envelope.value, parts, len(batch))
 
-    def _member(self, member: Member, batch: ChangeBatch, plan: EventPlan, nanos: int) -> pa.Array:
+    def _member(self, member: RecordMember, batch: ChangeBatch, plan: EventPlan, nanos: int) -> pa.Array:
         """One member of the envelopes, which were built at one instant."""
         name = member.field.name
         if member.origin is Origin.IMAGE:

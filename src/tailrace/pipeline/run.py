@@ -16,7 +16,7 @@ from tailrace.pipeline.ahead import numbers
 from tailrace.pipeline.batches import BatchTotals
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.lease import Lease, LeaseFile
-from tailrace.pipeline.lifecycle import Lifecycle, RunState
+from tailrace.pipeline.lifecycle import Lifecycle, LifecycleState
 from tailrace.pipeline.lineage import lineage_of
 from tailrace.pipeline.progress import Progress, offset_of
 from tailrace.pipeline.query import QueryStart
@@ -81,7 +81,9 @@ class Run:
         definition, tracker = self._definition, self._session.sparkContext.statusTracker()
         self._query = query
         self._first = SnapshotWatch(self._admin, definition.config(), definition.checkpoint, tracker, query)
-        self._lease.keep(lambda: self._life.state is RunState.WAITS or self._is_active(), self._lost, self._caught_up)
+        self._lease.keep(
+            lambda: self._life.state is LifecycleState.WAITS or self._is_active(), self._lost, self._caught_up
+        )
 
     def await_(self, seconds: float | None = None) -> bool:
         """Waits until the pipeline ends, or the time is up; whether it has ended. Raises the error that ended it.
@@ -107,9 +109,9 @@ class Run:
         if self._tables is not None and self._caught_up() is not None:
             self._tables.look(str(self._query.id))
         try:
-            if self._life.state is RunState.WAITS:
+            if self._life.state is LifecycleState.WAITS:
                 return self._waited(seconds)
-            if self._life.state is RunState.LOST and not self._is_active():
+            if self._life.state is LifecycleState.LOST and not self._is_active():
                 return True
             with self._start.sentences():
                 # Fractions are taken, whatever its annotation says.
@@ -132,7 +134,7 @@ class Run:
 
     def _fail(self, error: TailraceError) -> None:
         """Plan a restart after an error. Raises one that does not pass."""
-        may_restart = self._life.state in (RunState.RUNS, RunState.WAITS)
+        may_restart = self._life.state in (LifecycleState.RUNS, LifecycleState.WAITS)
         pause = self._pause() if may_restart and is_passing(error) else None
         if pause is None:
             self._ended(error)
@@ -152,7 +154,7 @@ class Run:
         return self._restarts.pause(known.planned, known.committed)
 
     def _start_again(self) -> None:
-        if self._life.state not in (RunState.RUNS, RunState.WAITS):
+        if self._life.state not in (LifecycleState.RUNS, LifecycleState.WAITS):
             return  # another run has the checkpoint, or another thread has stopped this one, while it waited
         self._started_again += 1
         self._watch(self._start.begin())
@@ -251,7 +253,7 @@ class Run:
         self._batches.see(recent)
         last = recent[-1] if recent else {}
         offset, (activity, activity_seconds) = offset_of(last, "endOffset"), self._activity.look(status, last)
-        if self._life.state is RunState.WAITS:
+        if self._life.state is LifecycleState.WAITS:
             activity, activity_seconds = RESTARTS, self._life.due_seconds
         return Progress(
             batch=last.get("batchId"),

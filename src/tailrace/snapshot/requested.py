@@ -41,13 +41,13 @@ from tailrace.snapshot.signals import (
 )
 from tailrace.snapshot.table_note import TableNote
 from tailrace.snapshot.table_signals import TableSignals
-from tailrace.snapshot.work import Work, work
+from tailrace.snapshot.work import BatchWork, work
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Step:
+class NextBatch:
     """What the next batch does: `end` is where it must end (None: anywhere), `moves`: it is needed even without log."""
 
     progress: Progress | None = None
@@ -93,7 +93,7 @@ class RequestedSnapshots:
         *,
         is_behind: bool,
         warnings: tuple[str, ...],
-    ) -> Step:
+    ) -> NextBatch:
         """The next step after `offset`, new signals included; nothing is read while there is a backlog of the log.
 
         The batch begins at the position `start`. `warnings` are those of the source, which the offset shows.
@@ -115,23 +115,23 @@ class RequestedSnapshots:
         notices = _notices(before, progress)
         moves = progress != replace(stored, undo=None)
         what = work(progress, is_behind=is_behind, has_ended=self._server.has_ended)
-        if what is Work.WAIT:
+        if what is BatchWork.WAIT:
             self._wait(progress.wait)
-            return Step(progress, moves=moves, notices=notices)
+            return NextBatch(progress, moves=moves, notices=notices)
         if progress.queue:
             progress = replace(progress, wait=None)
-        if what is Work.TABLES:
+        if what is BatchWork.TABLES:
             return self._block(progress, start, moves, notices)
         self._blocking.close()
-        if what is Work.CHUNK:
+        if what is BatchWork.CHUNK:
             return self._chunk(progress, moves, notices)
-        return Step(progress, moves=moves, notices=notices)
+        return NextBatch(progress, moves=moves, notices=notices)
 
-    def _chunk(self, progress: Progress, moves: bool, notices: tuple[Notice, ...]) -> Step:
+    def _chunk(self, progress: Progress, moves: bool, notices: tuple[Notice, ...]) -> NextBatch:
         """An incremental snapshot: the batch reads a chunk, unless none can be read now."""
         stages, chunk = self._incremental.chunk(progress)
         if not stages:
-            return Step(progress, moves=moves, notices=notices)
+            return NextBatch(progress, moves=moves, notices=notices)
         at = progress
         notes: list[TableNote] = []
         for after, status in stages:
@@ -139,7 +139,7 @@ class RequestedSnapshots:
             notes += _ended(self.config, at, after, status)
             at = after
         end = None if chunk is None else chunk.end
-        return Step(at.undoing(progress), end, True, chunk, notices=notices, notes=tuple(notes))
+        return NextBatch(at.undoing(progress), end, True, chunk, notices=notices, notes=tuple(notes))
 
     def _with_late(self, progress: Progress) -> Progress:
         """The state in which tables are incomplete that were added to the log only at this start."""
@@ -197,7 +197,7 @@ class RequestedSnapshots:
             self._incremental.config = self._blocking.config = self.config
         return self.config
 
-    def _block(self, progress: Progress, start: Any, moves: bool, notices: tuple[Notice, ...]) -> Step:
+    def _block(self, progress: Progress, start: Any, moves: bool, notices: tuple[Notice, ...]) -> NextBatch:
         """A blocking snapshot: one batch reads the log up to a snapshot's position, the next the tables."""
         done, requests = progress.without_blocking()
         planned = self._blocking.plan({request.table: request.condition for request in requests}, start)
@@ -208,14 +208,14 @@ class RequestedSnapshots:
             why = reason(self._server.failures, planned.refused)
             aborted = Notice(notifications.INITIAL, notifications.ABORTED, ((notifications.ERROR, why),))
             left = replace(done, undo=None).giving_up(requests, why)
-            return Step(left, None, True, notices=(*notices, aborted))
+            return NextBatch(left, None, True, notices=(*notices, aborted))
         if planned.splits is not None:
             after, told = self._without_unknown(done, requests)
             if not planned.splits:
-                return Step(after, planned.end, True, notices=(*notices, *told, *WITHOUT_ROWS))
+                return NextBatch(after, planned.end, True, notices=(*notices, *told, *WITHOUT_ROWS))
             self._has_read_tables = True
-            return Step(after, planned.end, True, splits=_announced(planned.splits, (*notices, *told)))
-        return Step(progress, planned.end, moves or planned.end is not None, notices=notices)
+            return NextBatch(after, planned.end, True, splits=_announced(planned.splits, (*notices, *told)))
+        return NextBatch(progress, planned.end, moves or planned.end is not None, notices=notices)
 
     def _without_unknown(self, done: Progress, requests: Sequence[Request]) -> tuple[Progress, tuple[Notice, ...]]:
         """The state in which tables that the snapshot goes without are incomplete; the notifications of those.
