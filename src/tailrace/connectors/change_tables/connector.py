@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from typing import Any, ClassVar
@@ -23,7 +22,7 @@ from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.fence import CapturedUntil
 from tailrace.connectors.change_tables.gap import Known, is_known, known_up_to
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.change_tables.ranges import LogRange, counted
+from tailrace.connectors.change_tables.ranges import LogEnd, LogRange, counted
 from tailrace.connectors.change_tables.reader import changes
 from tailrace.connectors.change_tables.schema_changes import Switch
 from tailrace.connectors.change_tables.snapshots import ChangeTableSnapshots
@@ -50,18 +49,6 @@ UNTOLD = "structures_untold"
 # An idle pipeline polls several times a second; what changes with somebody's DDL is looked at less often.
 _LOOKS_S = 1.0
 _UNBROUGHT = "the table has rows that were written before its changes were captured"
-
-
-@dataclass(frozen=True)
-class LogEnd:
-    """Implements LogEnd: what is captured, and the change tables at that time.
-
-    `captured_us`: see Dialect.captured_us; None where that was not asked.
-    """
-
-    position: Reading
-    instances: tuple[Instance, ...]
-    captured_us: int | None = None
 
 
 class ChangeTableConnector(SharedLogConnector):

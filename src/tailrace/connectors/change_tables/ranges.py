@@ -22,6 +22,18 @@ _COUNTED = 100
 
 
 @dataclass(frozen=True)
+class LogEnd:
+    """Implements LogEnd: what is captured, and the change tables at that time.
+
+    `captured_us`: see Dialect.captured_us; None where that was not asked.
+    """
+
+    position: Reading
+    instances: tuple[Instance, ...]
+    captured_us: int | None = None
+
+
+@dataclass(frozen=True)
 class LogRange:
     """The log of (start, end] of each database, by these capture instances, each with its number of rows there.
 

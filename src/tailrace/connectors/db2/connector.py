@@ -13,8 +13,8 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.change_tables.connector import INSTANCES, ChangeTableConnector
-from tailrace.connectors.change_tables.connector import LogEnd as CapturedEnd
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.ranges import LogEnd as CapturedEnd
 from tailrace.connectors.change_tables.ranges import LogRange
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.change_tables.takeover import after

@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 from tailrace.config import Config
 from tailrace.config.options.databases import DATABASE_NAMES
-from tailrace.connectors.change_tables.connector import ChangeTableConnector, LogEnd
+from tailrace.connectors.change_tables.connector import ChangeTableConnector
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.ranges import LogEnd
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.sqlserver.catalog import Catalog
