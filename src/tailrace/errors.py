@@ -19,6 +19,8 @@ SourceAwayError and SinkAwayError are PassingErrors, after which `tailrace run` 
 
 from __future__ import annotations
 
+from tailrace.override import override
+
 
 class TailraceError(Exception):
     """An error with its remedy.
@@ -39,6 +41,7 @@ class TailraceError(Exception):
         """The text on one line, without the place."""
         return self.what if self.remedy is None else f"{self.what}; remedy: {self.remedy}"
 
+    @override
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.what, self.where, self.remedy)
 

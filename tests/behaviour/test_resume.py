@@ -12,7 +12,7 @@ from tailrace.connectors.postgres.admin.admin import PostgresAdmin
 from tailrace.errors import SourceError
 from tailrace.operate.status import first
 from tailrace.pipeline.checkpoint import Batch, Position
-from tailrace.pipeline.first_snapshot import estimate
+from tailrace.pipeline.snapshot_watch import estimate
 from tailrace.snapshot.report import Report
 from tests.behaviour.capture import Capture, capturing, reader, rows
 from tests.behaviour.streams import eventually

@@ -24,7 +24,7 @@ ORDER = [
 # The two wings: what reads databases, and what makes events of changes. They meet in `spark` and in `verify`.
 SOURCES, EVENTS = ("connectors", "snapshot", "capture"), ("events", "transforms")
 # What is outside the order: everybody may import these, and `testing` serves the CLI's demo and the tests.
-FOUNDATION = {"errors", "version"}
+FOUNDATION = {"errors", "override", "version"}
 # The package's own face stands before all others: what users call, imported when it is called.
 FACE = "__init__.py"
 TESTING_MAY_BE_IMPORTED_BY = {"cli", "testing"}
@@ -57,6 +57,17 @@ CONNECTOR_MODULES = {
 # What reads tables, whatever the log is: sql_tables/ has it for databases that are read by SQL.
 READS_OF_TABLES = {"ChunkSession", "ChunkTable", "Page", "SignalTable", "TableSplit"}
 VAGUE_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "managers", "misc"}
+# A dataclass of more fields takes those after the first few by name alone: a reader of a call knows what is what.
+MOST_FIELDS_BY_PLACE, MOST_FIELDS_OF_A_CALL_BY_PLACE = 6, 4
+FILLED_BY_PLACE = {
+    # From the columns of a query, in order.
+    *("CatalogColumn", "Leaf", "Row", "Publication", "Sending", "Slot", "TableOverview", "Figures"),
+    "Commit",
+    # From another object's parts, in order.
+    *("Answer", "Changes", "Index", "KafkaSink", "MicroBatch", "Reading", "ReplicaSink", "Rows"),
+    # The tables of properties: name, kind, default and text, then what few have.
+    "Option",
+}
 MOST_LINES_OF_A_FILE = 400
 MOST_LINES_OF_A_FUNCTION = 50
 
@@ -331,6 +342,28 @@ def test_functions_are_short() -> None:
                 if lines > MOST_LINES_OF_A_FUNCTION:
                     long.append(f"{where(module)}:{node.lineno} {node.name}: {lines} lines")
     assert not long, "\n".join([f"Take a step out of these (at most {MOST_LINES_OF_A_FUNCTION} lines):", *long])
+
+
+def test_dataclasses_of_many_fields_take_most_of_them_by_name() -> None:
+    many = {
+        node.name: f"{where(module)}:{node.lineno} {node.name}: put `_: KW_ONLY` after its first "
+        f"{MOST_FIELDS_OF_A_CALL_BY_PLACE} fields at most"
+        for module in MODULES
+        for node in nodes(module)
+        if isinstance(node, ast.ClassDef) and _has_many_fields_by_place(node)
+    }
+    assert not many.keys() - FILLED_BY_PLACE, "\n".join(many[name] for name in many.keys() - FILLED_BY_PLACE)
+    assert not FILLED_BY_PLACE - many.keys(), "these need no exception: remove them from FILLED_BY_PLACE"
+
+
+def _has_many_fields_by_place(node: ast.ClassDef) -> bool:
+    """Whether it is a dataclass of many fields, of which too many may be given by place."""
+    made = [ast.unparse(each) for each in node.decorator_list]
+    if not any(each.startswith("dataclass") and "kw_only" not in each for each in made):
+        return False
+    fields = [each for each in node.body if isinstance(each, ast.AnnAssign) and "ClassVar" not in ast.dump(each)]
+    by_name = next((at for at, each in enumerate(fields) if "KW_ONLY" in ast.unparse(each.annotation)), None)
+    return len(fields) > MOST_FIELDS_BY_PLACE and (by_name is None or by_name > MOST_FIELDS_OF_A_CALL_BY_PLACE)
 
 
 def test_names_say_what_is_inside() -> None:

@@ -18,8 +18,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "offsets.md"
 TABLES: Mapping[ModuleType, Iterable[str]] = {
     offset: offset.FOLLOWING,
     progress: [field.name for field in fields(progress.Progress)],
-    work: [each.value for each in work.Work],
-    lifecycle: [each.value for each in lifecycle.RunState],
+    work: [each.value for each in work.BatchWork],
+    lifecycle: [each.value for each in lifecycle.LifecycleState],
     states: [states.COMPLETE, states.READING, states.INCOMPLETE, states.ASIDE, states.GONE],
 }
 FOLLOWING: Mapping[ModuleType, Mapping[str, Iterable[str]]] = {

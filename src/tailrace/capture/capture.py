@@ -23,6 +23,7 @@ from tailrace.connectors.snapshot_ports import SnapshotHandle
 from tailrace.errors import OffsetError, SourceAwayError
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableSchema
+from tailrace.override import override
 from tailrace.snapshot.splits import planned
 
 
@@ -39,6 +40,7 @@ class Capture:
         self._bounded: SnapshotHandle | None = None
         self._newest: Position | None = None
 
+    @override
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self._connector), self.config)
 

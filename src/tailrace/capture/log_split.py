@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from tailrace.capture.heartbeat import heartbeat
@@ -33,6 +33,7 @@ class LogSplit:
     heartbeat: int | None = None
     chunk: ReadChunk | None = None
     notices: tuple[Notice, ...] = ()
+    _: KW_ONLY
     tables: tuple[tuple[str, bool], ...] = ()
     untouched: tuple[str, ...] = ()
     read_id: str = ""

@@ -34,7 +34,7 @@ from tailrace.connectors.offset import BEGIN, SNAPSHOT, STREAM
 from tailrace.connectors.retry import pause
 from tailrace.errors import SourceError
 from tailrace.snapshot.channels import Channels
-from tailrace.snapshot.on_demand import AdHocSnapshots, Step
+from tailrace.snapshot.requested import NextBatch, RequestedSnapshots
 from tailrace.snapshot.signals import table_of
 from tailrace.snapshot.table_note import TableNote
 
@@ -53,9 +53,9 @@ class Planner:
         self._mode = SnapshotMode.of(self.config)
         self._first = FirstSnapshot(connector, self._mode)
         has_signals = self.config[SIGNAL_DATA_COLLECTION] or Channels.are_configured(self.config)
-        self._adhoc = AdHocSnapshots(self.config, connector.snapshots) if has_signals else None
+        self._adhoc = RequestedSnapshots(self.config, connector.snapshots) if has_signals else None
         self._tables = TableWatch(connector)
-        self._kept: tuple[dict[str, Any], Step] | None = None
+        self._kept: tuple[dict[str, Any], NextBatch] | None = None
         self._has_started = False
         self._notices: tuple[Notice, ...] = ()
         self._log_end: LogEnd | None = None
@@ -140,10 +140,10 @@ class Planner:
         if self._adhoc is not None:
             self._adhoc.close()
 
-    def _step_to(self, end: Offset) -> Step:
+    def _step_to(self, end: Offset) -> NextBatch:
         """What the batch up to an offset does beside the log; nothing where another process planned it."""
         if self._kept is None or self._kept[0] != end.to_json(self._connector.text):
-            return Step()
+            return NextBatch()
         return self._kept[1]
 
     def _use(self, here: Offset) -> None:
@@ -213,10 +213,12 @@ class Planner:
         end = newest if until is None else min(newest, until)
         return self._connector.within(start, end, limit) if limit else end
 
-    def _step(self, here: Offset, start: Any, warnings: tuple[str, ...], *, is_start: bool, is_behind: bool) -> Step:
+    def _step(
+        self, here: Offset, start: Any, warnings: tuple[str, ...], *, is_start: bool, is_behind: bool
+    ) -> NextBatch:
         """What signals request; called after the log's end was queried, as chunks end at later positions."""
         if self._adhoc is None:
-            return Step()
+            return NextBatch()
         stored = here.to_json(self._connector.text)
         step = self._adhoc.step(here.progress, stored, start, is_start, is_behind=is_behind, warnings=warnings)
         self._capture(self._adhoc.config)
@@ -243,7 +245,7 @@ class Planner:
         notes = self._tables.base(name for split in splits for name in split.names)
         return [*splits, LogSplit(None, tables=self.config.tables, notes=notes)] if notes else splits
 
-    def _log_splits(self, start: Offset, end: Offset, step: Step) -> Sequence[LogSplit]:
+    def _log_splits(self, start: Offset, end: Offset, step: NextBatch) -> Sequence[LogSplit]:
         """The range of the log, for several tasks if no order across tables is visible; the last split has all else."""
         # A chunk is compared with the changes of its batch.
         is_whole = self._is_ordered or step.chunk is not None
@@ -253,7 +255,9 @@ class Planner:
         notices, self._notices = (*self._notices, *step.notices), ()
         untouched = () if start.reading is None else start.reading.untouched
         notes = (*step.notes, *_given_up(self.config, start, end))
-        split = LogSplit(parts[-1], heartbeat, step.chunk, notices, self.config.tables, untouched, notes=notes)
+        split = LogSplit(
+            parts[-1], heartbeat, step.chunk, notices, tables=self.config.tables, untouched=untouched, notes=notes
+        )
         first = LogSplit(None, tables=self.config.tables, untouched=untouched)
         return [*(replace(first, range=each) for each in parts[:-1]), split]
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, get_args
@@ -141,6 +141,7 @@ class Demo:
     folder: Path
     screen: Screen
     session: Any = None
+    _: KW_ONLY
     lake: str = DELTA
     definition: Definition = field(init=False)
     admin: Admin = field(init=False)

@@ -18,6 +18,7 @@ from tailrace.errors import ConfigError, TailraceError
 from tailrace.operate.fleet import Fleet, files, settings
 from tailrace.operate.member import Listener
 from tailrace.operate.serving import address
+from tailrace.override import override
 from tailrace.pipeline.definition import Definition, load
 from tailrace.pipeline.log import LogFile
 from tailrace.pipeline.progress import Progress
@@ -107,32 +108,32 @@ class Printer(Listener):
         self._printer: ProgressPrinter
         self._last: Progress | None = None
 
+    @override
     def begins(self) -> None:
-        """See Listener."""
         name = self._definition.name
         set_about(pipeline=name)
         self._printer = ProgressPrinter(self._json, lambda: checkpoint_position(self._definition), name)
 
+    @override
     def checked(self, findings: list[Finding]) -> None:
-        """See Listener."""
         for finding in findings:
             mark = "[yellow]Warning[/]" if finding.ok is None else "[red]Problem[/]"
             notes.print(f"{mark} {escape(f'{finding.name}: {finding.what}; remedy: {finding.remedy}')}")
         notes.print("Starting")
 
+    @override
     def goes_on(self, progress: Progress, *, last: bool = False) -> None:
-        """See Listener."""
         self._printer.show(progress, last=last)
         self._last = progress
 
+    @override
     def failed(self, error: TailraceError, seconds: float | None) -> None:
-        """See Listener."""
         print_error(error)
         if seconds is not None:
             notes.print(f"The pipeline is started again in {seconds:.0f} s; the others go on")
 
+    @override
     def ends(self, why: str) -> None:
-        """See Listener."""
         place = None if self._last is None else self._last.position
         at = f", at {place}" if place else ""
         notes.print(f"Ended: {why}{at}", fields={"position": place})

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from tailrace.errors import TailraceError
 from tailrace.operate import recent
+from tailrace.override import override
 
 # How a line of this process's log looks.
 LOG_FORMAT = "%(levelname)s: %(message)s"
@@ -46,6 +47,7 @@ class Notes(Console):
 
     is_stamped, is_json = False, False
 
+    @override
     def print(self, *objects: Any, fields: Mapping[str, Any] | None = None, **options: Any) -> None:
         """As Console.print, line by line where lines are stamped; `fields` are shown in JSON alone."""
         text = " ".join(map(str, objects))
@@ -74,6 +76,7 @@ def _line(text: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 class _StampedLines(logging.Formatter):
     """Lines of the log, each with its time."""
 
+    @override
     def format(self, record: logging.LogRecord) -> str:
         return "\n".join(f"{clock()} {line}" for line in super().format(record).splitlines())
 
@@ -81,6 +84,7 @@ class _StampedLines(logging.Formatter):
 class _JsonLines(logging.Formatter):
     """Messages of the log as JSON, each on one line."""
 
+    @override
     def format(self, record: logging.LogRecord) -> str:
         text = record.getMessage()
         if record.exc_info:

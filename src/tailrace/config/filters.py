@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.config.options.filters import (
@@ -64,6 +64,7 @@ class TableFilter:
     databases: Rule
     schemas: Rule
     tables: Rule
+    _: KW_ONLY
     column_names: Rule
     snapshot: Patterns
     ignore_system: bool
@@ -78,11 +79,11 @@ class TableFilter:
             Rule.of(config, DATABASES),
             Rule.of(config, SCHEMAS),
             Rule.of(config, COLLECTIONS if COLLECTIONS.include in config else TABLES),
-            Rule.of(config, COLUMNS),
-            config[SNAPSHOT_INCLUDE_COLLECTION_LIST],
-            config.get(TABLE_IGNORE_BUILTIN, True),
-            frozenset(table.unique for table in tables_of_signals(config)),
-            {table_named(config, name).unique: is_in for name, is_in in config.tables},
+            column_names=Rule.of(config, COLUMNS),
+            snapshot=config[SNAPSHOT_INCLUDE_COLLECTION_LIST],
+            ignore_system=config.get(TABLE_IGNORE_BUILTIN, True),
+            signals=frozenset(table.unique for table in tables_of_signals(config)),
+            decided={table_named(config, name).unique: is_in for name, is_in in config.tables},
         )
 
     def captures(self, table: TableId) -> bool:

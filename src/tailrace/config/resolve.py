@@ -16,6 +16,7 @@ from tailrace.config.options.runtime import CUSTOM_SANITIZE_PATTERN
 from tailrace.errors import ConfigError
 from tailrace.javalike.patterns import compile_pattern
 from tailrace.model.table_id import TableNaming
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,7 @@ class Problem:
     message: str
     remedy: str | None = None
 
+    @override
     def __str__(self) -> str:
         return f"{self.name}: {self.message}" + (f" ({self.remedy})" if self.remedy else "")
 
@@ -102,6 +104,7 @@ class Config:
             for name, value in self.given.items()
         }
 
+    @override
     def __repr__(self) -> str:
         return f"Config({', '.join(f'{name}={value!r}' for name, value in self.shown().items())})"
 

@@ -118,11 +118,11 @@ class Columns:
             kind.schema,
             kind.arrow,
             column.name in shown,
-            odd,
-            self._placeholder(table, column, kind),
-            kind.masking,
-            missing,
-            is_unlogged,
+            out_of_range=odd,
+            placeholder=self._placeholder(table, column, kind),
+            masking=kind.masking,
+            missing=missing,
+            is_unlogged=is_unlogged,
             loses=kind.loses,
         )
 

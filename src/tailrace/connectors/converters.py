@@ -8,7 +8,7 @@ the built-in one. Debezium's documentation, "Custom converters", has the same in
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ class SourceColumn:
     name: str
     type_name: str
     length: int
+    _: KW_ONLY
     scale: int
     optional: bool
     default: str | None

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from tailrace.connectors.lost_log_remedies import AFTER_DROP
@@ -50,6 +50,7 @@ class Reached:
     source: str
     pipeline: str
     phase: str = BEGIN
+    _: KW_ONLY
     position: Any = None
     ts_us: int | None = None
     log: Mapping[str, Any] = field(default_factory=dict)

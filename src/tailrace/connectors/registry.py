@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -44,6 +44,7 @@ class Entry:
     product: str
     format: str
     package: str
+    _: KW_ONLY
     classes: tuple[str, ...] = ()
     drivers: tuple[str, ...] = ()
     install: str = ""

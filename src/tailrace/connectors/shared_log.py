@@ -15,6 +15,7 @@ from tailrace.connectors.lost_log_remedies import NEW_CHECKPOINT
 from tailrace.connectors.offset import Reached, fields, position_of, readable
 from tailrace.connectors.ports import Admin, Begun, Position
 from tailrace.errors import OffsetError, SourceError
+from tailrace.override import override
 
 BEGINS = "begins"
 """In `log` of an offset: where the log begins that the first snapshot does not have."""
@@ -28,6 +29,7 @@ class Gap:
     is_foreign = False
     is_trusted = False
 
+    @override
     def __str__(self) -> str:
         return self.cause.what
 
@@ -44,6 +46,7 @@ class SharedLogConnector(Connector):
     def __init__(self, config: Config) -> None:
         self.config = config
 
+    @override
     def begins(self, here: Reached) -> Any:
         """See Connector.begins: the offset says it, as nothing on the server does."""
         lost = self.lost(here)
@@ -51,20 +54,23 @@ class SharedLogConnector(Connector):
             raise lost.error()
         return self.parse(here.log[BEGINS])
 
+    @override
     def first(self, end: Any, *, reads_tables: bool) -> tuple[Any, Mapping[str, Any]]:
         """See Connector.first: the position at which the tables are read is chosen here."""
         return None, {BEGINS: self.text(end.position)}
 
+    @override
     def again(self, here: Reached, end: Any) -> Mapping[str, Any]:
-        """See Connector.again."""
         return self.first(end, reads_tables=True)[1]
 
+    @override
     def open_log(self, config: Config, start: Reached, end: Reached) -> None:
         """See Connector.open_log: there is nothing to prepare."""
         lost = self.lost(end)
         if lost is not None:
             raise lost.error()
 
+    @override
     def give_up(self, here: Reached) -> None:
         """See Connector.give_up: nothing keeps the log."""
 
@@ -86,8 +92,8 @@ class SharedLogAdmin(Admin):
         """What is checked of the server. Raises SourceError if it cannot be queried."""
         raise NotImplementedError
 
+    @override
     def checks(self, begun: Begun | None = None) -> list[Finding]:
-        """See Admin.checks."""
         return within_limit(self.config, lambda: self._checked(begun))
 
     def _checked(self, begun: Begun | None) -> list[Finding]:
@@ -104,12 +110,13 @@ class SharedLogAdmin(Admin):
         """The position of Debezium's that a first start continues from, as text. Raises ConfigError, OffsetError."""
         return None
 
+    @override
     def position(self, offset: Mapping[str, Any]) -> Position | None:
-        """See Admin.position."""
         text = position_of(offset)
         with readable():
             return None if text is None else self.connector(self.config).parse(text)
 
+    @override
     def resumable(self, begun: Begun) -> Finding | None:
         """See Admin.resumable: what the connector says is lost since the older of the offsets."""
         offset = next((offset for offset in begun if offset is not None), None)
@@ -124,6 +131,6 @@ class SharedLogAdmin(Admin):
                 error = wrong
         return None if error is None else Finding("position", False, error.what, error.remedy)
 
+    @override
     def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
-        """See Admin.drop."""
         return [f"a pipeline leaves nothing on the server; to read the tables again, {NEW_CHECKPOINT}"]

@@ -35,6 +35,7 @@ from tailrace.connectors.probe import (
     TypeCase,
     Update,
 )
+from tailrace.override import override
 
 BLOCKED_TABLES = ("vblocked", "vother")
 """The tables of rows that the probes here make."""
@@ -130,21 +131,21 @@ class SqlBench(Bench):
         for statement in statements:
             self.main.rows(statement)
 
+    @override
     def private(self) -> set[str]:
-        """See Bench.private."""
         names = ("database.hostname", "database.user", "database.password", "database.dbname", "database.names")
         given = [str(self.config.given.get(name, "")) for name in names]
         own = set() if self.schema.lower() == "tailrace_verify" else {self.schema}
         return {each.strip() for value in given for each in (value, *value.split(","))} | own
 
+    @override
     def close(self) -> None:
-        """See Bench.close."""
         if self._main is not None:
             self._main.close()
             self._main = None
 
+    @override
     def prepare(self) -> None:
-        """See Bench.prepare."""
         self.refused = self._refused = {}
         self.run(self.create_schema())
         made = [ROWS, LARGE, QUIET, BUSY]
@@ -191,8 +192,8 @@ class SqlBench(Bench):
             return None
         return table
 
+    @override
     def properties(self, *tables: str) -> Mapping[str, str]:
-        """See Bench.properties."""
         return {
             **self.config.given,
             "table.include.list": ",".join(f"{self.schema}\\.{table}" for table in tables),
@@ -200,15 +201,16 @@ class SqlBench(Bench):
             "binary.handling.mode": "hex",
         }
 
+    @override
     def image(self, written: Any) -> dict[str, Any] | None:
-        """See Bench.image."""
         return None if written is None else dict(written)
 
+    @override
     def release(self, *tables: str) -> None:
         """See Bench.release: a pipeline makes nothing."""
 
+    @override
     def commit(self, *changes: Change) -> None:
-        """See Bench.commit."""
         self.main.together(*map(self.statement, changes))
 
     def statement(self, change: Change) -> str:
@@ -226,17 +228,18 @@ class SqlBench(Bench):
         assert isinstance(change, Update)
         return f"UPDATE {table} SET {self.column(VALUE)} = {change.value} {where}"
 
+    @override
     def fill(self, table: str, first: int, count: int) -> None:
-        """See Bench.fill."""
         into = f"INSERT INTO {self.table(table)} ({self.column(KEY)})"
         self.run(f"{into} {self.series.format(first=first, last=first + count - 1, count=count)}")
 
+    @override
     def copy_types(self, group: str) -> None:
-        """See Bench.copy_types."""
         name = self.table(f"{TYPES}_{group}")
         columns = ", ".join(self.column(case.name) for case in self.types[group] if case.name not in self.refused)
         self.run(f"INSERT INTO {name} ({self.column(KEY)}, {columns}) SELECT 2, {columns} FROM {name}")
 
+    @override
     def probes(self) -> Sequence[Probe]:
         """See Bench.probes: locks and sessions."""
         waits = self.readers_wait

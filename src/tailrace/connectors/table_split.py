@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, TypeVar
 
 from tailrace.connectors.notifications import Notice
@@ -25,6 +25,7 @@ class TableSplit:
     table: TableId
     bytes: int = 0
     began: str | None = None
+    _: KW_ONLY
     before: tuple[Notice, ...] = ()
     after: tuple[Notice, ...] = ()
     first: str | None = None

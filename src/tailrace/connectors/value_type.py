@@ -8,7 +8,7 @@ adds the column's name to such an error.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -60,6 +60,7 @@ class ValueType:
     arrow: pa.DataType
     convert: Convert
     zero: object = None
+    _: KW_ONLY
     digits: int | None = None
     literals: bool = False
     text: str = "{}"

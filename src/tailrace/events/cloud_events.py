@@ -8,7 +8,7 @@ an event is a struct of Connect, which JsonForm or RegistryForm writes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -59,6 +59,7 @@ class CloudEvents:
     sources: dict[str, str]
     is_avro: bool
     avro: RegistryForm | None
+    _: KW_ONLY
     json: JsonForm
     json_data: JsonForm
     addresses: str
@@ -84,13 +85,13 @@ class CloudEvents:
             metadata_sources(config, name),
             own[SERIALIZER_TYPE] == "avro",
             avro if own[DATA_SERIALIZER_TYPE] == "avro" else None,
-            JsonForm(replace(data, schemas=False)),
-            JsonForm(data),
-            url,
-            own[SCHEMA_CLOUDEVENTS_NAME],
-            own[SCHEMA_NAME_ADJUSTMENT_MODE],
-            own[EXTENSION_ATTRIBUTES_ENABLE],
-            own[OPENTELEMETRY_TRACING_ATTRIBUTES_ENABLE],
+            json=JsonForm(replace(data, schemas=False)),
+            json_data=JsonForm(data),
+            addresses=url,
+            schema_name=own[SCHEMA_CLOUDEVENTS_NAME],
+            adjustment=own[SCHEMA_NAME_ADJUSTMENT_MODE],
+            extensions=own[EXTENSION_ATTRIBUTES_ENABLE],
+            tracing=own[OPENTELEMETRY_TRACING_ATTRIBUTES_ENABLE],
         )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +37,7 @@ class Layout:
     topic: Part
     source: dict[str, Part]
     key_wrap: tuple[Part, str]
+    _: KW_ONLY
     value_wrap: tuple[Part, str]
     header_wrap: tuple[str, str]
     where: str
@@ -72,9 +73,9 @@ class Layouts:
                 envelope.topic,
                 as_json(self._plans.source.texts(table.id)),
                 ("", "") if key is None else self._key.wrap(key),
-                self._value.wrap(envelope.value),
-                ("", "") if key is None else self._header.wrap(key),
-                f"table {table.id}",
+                value_wrap=self._value.wrap(envelope.value),
+                header_wrap=("", "") if key is None else self._header.wrap(key),
+                where=f"table {table.id}",
             )
         return known
 

@@ -57,7 +57,7 @@ class Origin(Enum):
 
 
 @dataclass(frozen=True)
-class Member:
+class RecordMember:
     """A member of an envelope or of `source`, and where it comes from; `column` is the image's, of an IMAGE."""
 
     field: Field
@@ -89,13 +89,13 @@ class SourcePlan:
         """The members that are the same for all rows of a table, by name; some may be no members of this block."""
         return {**self._texts, **_parts(table)}
 
-    def _member(self, field: Field) -> Member:
+    def _member(self, field: Field) -> RecordMember:
         if field.name in self._texts or field.name in _PARTS:
-            return Member(field, Origin.TEXT)
+            return RecordMember(field, Origin.TEXT)
         if field.name in CLOCKS:
-            return Member(field, Origin.CLOCK)
+            return RecordMember(field, Origin.CLOCK)
         computed = {"snapshot": Origin.SNAPSHOT, "sequence": Origin.SEQUENCE}
-        return Member(field, computed.get(field.name, Origin.COLUMN))
+        return RecordMember(field, computed.get(field.name, Origin.COLUMN))
 
 
 _PARTS = ("db", "schema", "table", "collection")
@@ -120,7 +120,7 @@ class EventPlan:
         return not self.table.id.is_message
 
     @cached_property
-    def members(self) -> tuple[Member, ...]:
+    def members(self) -> tuple[RecordMember, ...]:
         """The members of the envelope, in order."""
         return tuple(map(_member, self.envelope.value.fields))
 
@@ -169,12 +169,12 @@ class EventPlan:
         return deleted if deleted.any() else None
 
 
-def _member(field: Field) -> Member:
+def _member(field: Field) -> RecordMember:
     if field.name in (BEFORE, AFTER, MESSAGE):
-        return Member(field, Origin.IMAGE, BEFORE if field.name == BEFORE else AFTER)
+        return RecordMember(field, Origin.IMAGE, BEFORE if field.name == BEFORE else AFTER)
     if field.name == SOURCE:
-        return Member(field, Origin.BLOCK)
-    return Member(field, Origin.CLOCK if field.name in CLOCKS else Origin.COLUMN)
+        return RecordMember(field, Origin.BLOCK)
+    return RecordMember(field, Origin.CLOCK if field.name in CLOCKS else Origin.COLUMN)
 
 
 class EventPlans:

@@ -20,7 +20,7 @@ from tailrace.events.headers import HEADERS, HeaderWriter, context
 from tailrace.events.images import ImageWriter, image_parts
 from tailrace.events.layouts import Batch, Layout, Layouts
 from tailrace.events.parts import Integers, Part, Parts, flat, gather, text_of, widths
-from tailrace.events.plan import CLOCKS, TIME, Bools, EventPlans, Member, Origin, OtherKey, times
+from tailrace.events.plan import CLOCKS, TIME, Bools, EventPlans, Origin, OtherKey, RecordMember, times
 from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.source import SourceWriter
 from tailrace.model.arrow import flags, indices, literal, mask, repeat
@@ -142,7 +142,7 @@ class RecordEncoder:
         key = self._images.key(rows.column(column), plan, images.get(column))
         return _Group(places, None if key is None else flat(layout.key_wrap[0], key, layout.key_wrap[1]), value)
 
-    def _member(self, member: Member, rows: pa.RecordBatch, layout: Layout, nanos: int) -> str | Fragment | Parts:
+    def _member(self, member: RecordMember, rows: pa.RecordBatch, layout: Layout, nanos: int) -> str | Fragment | Parts:
         """One member of the envelopes, which were built at one instant; images are written elsewhere."""
         name = member.field.name
         if member.origin is Origin.BLOCK:

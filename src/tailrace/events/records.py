@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -125,6 +125,7 @@ class Records:
     topic: pa.Array
     partition: pa.Array
     timestamp: pa.Array
+    _: KW_ONLY
     key: Part | None
     value: Part | None
     headers: tuple[Header, ...] = ()

@@ -48,8 +48,8 @@ VALUE = ConnectSchema(
 
 def with_events(marks: pa.RecordBatch, batches: Sequence[ChangeBatch]) -> pa.RecordBatch:
     """The marks of the transactions that have an event in the batches; `marks` are BEGIN and END by turns, by order."""
-    found = [batch.rows.column("order").to_numpy(zero_copy_only=False) for batch in batches]
-    orders = np.sort(np.concatenate([np.empty(0, np.int64), *found]))
+    columns = [batch.rows.column("order").to_numpy(zero_copy_only=False) for batch in batches]
+    orders = np.sort(np.concatenate([np.empty(0, np.int64), *columns]))
     places = np.searchsorted(orders, marks.column("order").to_numpy(zero_copy_only=False))
     return marks.filter(pa.array(np.repeat(places[1::2] > places[::2], 2)))
 
@@ -108,14 +108,14 @@ class TransactionTracker:
     def _blocks(self, batches: Sequence[ChangeBatch], events: _Events, tables: int) -> list[ChangeBatch]:
         carried = np.array([*self._counts.values()] + [0] * (tables - len(self._counts)), np.int64)
         total = _rank(events.transaction) + np.where(events.transaction == 0, carried.sum(), 0)
-        one = _rank(events.transaction * tables + events.table)
+        of_table = _rank(events.transaction * tables + events.table)
         if tables:
-            one += np.where(events.transaction == 0, carried[events.table], 0)
+            of_table += np.where(events.transaction == 0, carried[events.table], 0)
         out = []
         for index, batch in enumerate(batches):
-            here = events.batch == index
-            rows, counts = events.row[here], np.zeros((2, len(batch)), np.int64)
-            counts[0, rows], counts[1, rows] = total[here], one[here]
+            is_own = events.batch == index
+            rows, counts = events.row[is_own], np.zeros((2, len(batch)), np.int64)
+            counts[0, rows], counts[1, rows] = total[is_own], of_table[is_own]
             column = pa.StructArray.from_arrays(
                 [self._ids(batch), indices(counts[0]), indices(counts[1])],
                 fields=list(TRANSACTION_TYPE),

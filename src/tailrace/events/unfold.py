@@ -17,7 +17,7 @@ from tailrace.events.headers import context
 from tailrace.events.offset_entries import offset_entries
 from tailrace.events.parts import text_of
 from tailrace.events.payload import arrow_type, replaced, required
-from tailrace.events.plan import CLOCKS, TIME, EventPlan, EventPlans, Member, Origin, clock, times
+from tailrace.events.plan import CLOCKS, TIME, EventPlan, EventPlans, Origin, RecordMember, clock, times
 from tailrace.events.records import Bools, Header, Part, Records, struct
 from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.source import snapshot_of
@@ -58,10 +58,10 @@ class Unfolder:
             kept_repeat(plan.envelope.topic, count),
             pa.nulls(count, pa.int32()),
             times(rows),
-            key,
-            self._value(batch, plan),
-            (*_other_key(rows, plan), *self._context) if plan.has_headers else (),
-            plan.has_tombstones,
+            key=key,
+            value=self._value(batch, plan),
+            headers=(*_other_key(rows, plan), *self._context) if plan.has_headers else (),
+            shares_headers=plan.has_tombstones,
             offset_entries=offset_entries(batch, self._block.offset),
         )
         with_key, without = records.split(keyed)
@@ -80,7 +80,7 @@ class Unfolder:
         ]
         return struct(plan.envelope.value, parts, len(batch))
 
-    def _member(self, member: Member, batch: ChangeBatch, plan: EventPlan, nanos: int) -> pa.Array:
+    def _member(self, member: RecordMember, batch: ChangeBatch, plan: EventPlan, nanos: int) -> pa.Array:
         """One member of the envelopes, which were built at one instant."""
         name = member.field.name
         if member.origin is Origin.IMAGE:
@@ -142,9 +142,9 @@ class Unfolder:
             repeat(batch.topic, count),
             rows.column("partition").cast(pa.int32()),
             pa.nulls(count, TIME),
-            Part(batch.key_schema, text=rows.column("key").cast(pa.string())),
-            Part(batch.value_schema, text=rows.column("value").cast(pa.string())),
-            self._context if batch.has_context else (),
+            key=Part(batch.key_schema, text=rows.column("key").cast(pa.string())),
+            value=Part(batch.value_schema, text=rows.column("value").cast(pa.string())),
+            headers=self._context if batch.has_context else (),
         )
 
 

@@ -24,7 +24,7 @@ key is taken from `before` of a delete and from `after` of everything else, so t
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -89,6 +89,7 @@ class ChangeBatch:
     rows: pa.RecordBatch
     read: SnapshotRead | None = None
     schema_change: SchemaChange | None = None
+    _: KW_ONLY
     commit: Position | None = None
     lacking: str | None = None
     structure: Structure | None = None
@@ -198,9 +199,9 @@ def from_ipc(data: bytes | pa.Buffer) -> ChangeBatch | ControlBatch:
             rows,
             None if read is None else SnapshotRead(**read),
             None if change is None else SchemaChange.from_json(change),
-            header["commit"],
-            header.get("lacking"),
-            Structure.from_json(header["structure"]) if "structure" in header else None,
+            commit=header["commit"],
+            lacking=header.get("lacking"),
+            structure=Structure.from_json(header["structure"]) if "structure" in header else None,
         )
     control = header["control"]
     key, value = (ConnectSchema.from_json(control[name]) for name in ("key", "value"))

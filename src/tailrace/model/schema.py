@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 
@@ -19,6 +19,7 @@ class ConnectSchema:
     optional: bool = False
     name: str | None = None
     version: int | None = None
+    _: KW_ONLY
     doc: str | None = None
     parameters: tuple[tuple[str, str], ...] = ()
     default: Any = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any
 
 from tailrace.model.table import TableId
@@ -18,6 +18,7 @@ class DescribedColumn:
     jdbc_type: int
     type_name: str
     position: int | str
+    _: KW_ONLY
     native_type: int | None = None
     type_expression: str | None = None
     charset: str | None = None
@@ -44,6 +45,7 @@ class SchemaChange:
     statement: str | None
     position: int | str
     key: tuple[str, ...] = ()
+    _: KW_ONLY
     columns: tuple[DescribedColumn, ...] = ()
     comment: str | None = None
     previous: TableId | None = None

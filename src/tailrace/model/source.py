@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 from tailrace.model.schema import INT64, OPTIONAL_INT64, OPTIONAL_STRING, STRING, ConnectSchema, Field
 
@@ -107,6 +107,7 @@ class SourceBlock:
     schema_name: str
     fields: tuple[Field, ...]
     sequence: tuple[str, str] | None = None
+    _: KW_ONLY
     transaction_id: tuple[str, ...] = ()
     message_schemas: str = ""
     event_id: tuple[tuple[str, str], ...] = ()

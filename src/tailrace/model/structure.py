@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any
 
 
@@ -88,6 +88,7 @@ class Structure:
     columns: Mapping[str, str] = field(default_factory=dict)
     hidden: Sequence[str] = ()
     types: Mapping[str, ColumnType] = field(default_factory=dict)
+    _: KW_ONLY
     made: int = 0
     version: str = ""
     storage: Sequence[str] = ()
@@ -139,6 +140,7 @@ class Stored:
     columns: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     hidden: list[str] = field(default_factory=list)
+    _: KW_ONLY
     types: dict[str, list[str]] = field(default_factory=dict)
     made: int = 0
     storage: list[str] = field(default_factory=list)
@@ -158,13 +160,13 @@ class Stored:
             dict(structure.columns),
             {name: fact.stored for name, fact in structure.facts.items()},
             list(structure.hidden),
-            {column: [each.exact, each.kind] for column, each in structure.types.items()},
-            structure.made,
-            list(structure.storage),
-            {identity: [each.name, each.storage] for identity, each in structure.members.items()},
-            structure.renamed,
-            structure.epoch,
-            structure.unsent is not None,
+            types={column: [each.exact, each.kind] for column, each in structure.types.items()},
+            made=structure.made,
+            storage=list(structure.storage),
+            members={identity: [each.name, each.storage] for identity, each in structure.members.items()},
+            renamed=structure.renamed,
+            epoch=structure.epoch,
+            unsent=structure.unsent is not None,
             version=structure.version,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -43,6 +43,7 @@ class Column:
     schema: ConnectSchema
     arrow: pa.DataType
     in_value: bool = True
+    _: KW_ONLY
     out_of_range: str = ERROR
     placeholder: str | None = None
     masking: Masking | None = None
@@ -126,14 +127,14 @@ class TableSchema:
                 ConnectSchema.from_json(member).with_(empty=node["empty"].get(member["field"])),
                 arrow.field(index).type,
                 member["field"] not in node["hidden"],
-                node.get("out_of_range", {}).get(member["field"], ERROR),
-                node.get("placeholders", {}).get(member["field"]),
-                _masking(node.get("maskings", {}).get(member["field"])),
-                _scalar(node.get("missing", {}).get(member["field"])),
-                member["field"] in node.get("unlogged", ()),
-                node.get("loses", {}).get(member["field"]),
-                node.get("others", {}).get(member["field"], ERROR),
-                node.get("old_lacks", {}).get(member["field"]),
+                out_of_range=node.get("out_of_range", {}).get(member["field"], ERROR),
+                placeholder=node.get("placeholders", {}).get(member["field"]),
+                masking=_masking(node.get("maskings", {}).get(member["field"])),
+                missing=_scalar(node.get("missing", {}).get(member["field"])),
+                is_unlogged=member["field"] in node.get("unlogged", ()),
+                loses=node.get("loses", {}).get(member["field"]),
+                others=node.get("others", {}).get(member["field"], ERROR),
+                old_lacks=node.get("old_lacks", {}).get(member["field"]),
             )
             for index, member in enumerate(node["columns"])
         )

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tailrace.override import override
+
 # Which parts of a TableId name a table, by what a database calls unique.
 SCHEMA_TABLE = ("schema", "table")
 DATABASE_TABLE = ("database", "table")
@@ -52,6 +54,7 @@ class TableId:
     table: str
     shown: tuple[str, ...] = SCHEMA_TABLE
 
+    @override
     def __str__(self) -> str:
         return ".".join(self.parts)
 

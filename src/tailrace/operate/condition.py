@@ -23,7 +23,7 @@ make a pipeline unready, as the others go on and no restart or rollout would bri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 
 
@@ -92,6 +92,7 @@ class Facts:
     phase: str
     is_source_away: bool = False
     is_sink_away: bool = False
+    _: KW_ONLY
     has_errors: bool = False
     is_lacking: bool = False
     is_silent: bool = False

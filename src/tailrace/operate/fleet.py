@@ -12,6 +12,7 @@ from tailrace.operate.member import Listener, Member, Wanted
 from tailrace.operate.pipelines import Pipelines
 from tailrace.operate.server import Refusal
 from tailrace.operate.watch import Figures
+from tailrace.override import override
 from tailrace.pipeline.definition import Definition, load
 from tailrace.pipeline.shared_session import SharedSession
 
@@ -107,34 +108,34 @@ class Fleet(Pipelines):
         for member in self._members.values():
             member.close()
 
+    @override
     def figures(self) -> Sequence[Figures]:
-        """See Pipelines."""
         found = [member.watch.figures() for member in list(self._members.values())]
         return sorted(found, key=lambda each: each.definition.name)
 
+    @override
     def broken(self) -> Mapping[str, TailraceError]:
-        """See Pipelines."""
         return {file.name: error for file, error in list(self._broken.items())}
 
+    @override
     def file(self, name: str) -> Path | None:
-        """See Pipelines."""
         found = [file for file, member in list(self._members.items()) if member.definition.name == name]
         return found[0] if found else None
 
+    @override
     def pause(self, name: str) -> None:
-        """See Pipelines."""
         self._want(name, "paused")
 
+    @override
     def stop(self, name: str) -> None:
-        """See Pipelines."""
         self._want(name, "stopped")
 
+    @override
     def resume(self, name: str) -> None:
-        """See Pipelines."""
         self._want(name, "running")
 
+    @override
     def restart(self, name: str) -> None:
-        """See Pipelines."""
         self._want(name, "running", restart=True)
 
     def _want(self, name: str, wanted: Wanted, *, restart: bool = False) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tailrace.connectors.finding import SINK, Finding
 from tailrace.operate.condition import Condition
 from tailrace.operate.status import Status
+from tailrace.override import override
 
 _WAITS = "nothing: the pipeline waits for it, and goes on by itself"
 
@@ -20,6 +21,7 @@ class Health:
     what: str = ""
     todo: str = ""
 
+    @override
     def __str__(self) -> str:
         return "; ".join(filter(None, (self.condition.value, self.what, self.todo)))
 

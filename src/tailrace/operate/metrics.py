@@ -16,6 +16,7 @@ from tailrace.operate import as_debezium
 from tailrace.operate.condition import Condition
 from tailrace.operate.memory import memory
 from tailrace.operate.watch import Figures
+from tailrace.override import override
 from tailrace.spark.observed import OPERATIONS, TRANSACTIONS
 from tailrace.version import __version__
 
@@ -179,6 +180,7 @@ class _Metrics(Collector):
     def __init__(self, all_figures: Sequence[Figures], broken: Iterable[str]) -> None:
         self._figures, self._broken = all_figures, broken
 
+    @override
     def collect(self) -> Iterator[Metric]:
         release = GaugeMetricFamily("tailrace_info", "The release.", labels=("version",))
         release.add_metric((__version__,), 1)

@@ -9,6 +9,7 @@ from typing import Protocol
 from tailrace.errors import TailraceError
 from tailrace.operate.server import Refusal
 from tailrace.operate.watch import Figures, RunWatch
+from tailrace.override import override
 
 
 class Pipelines(Protocol):
@@ -44,16 +45,16 @@ class Single(Pipelines):
     def __init__(self, watch: RunWatch, file: Path | None = None) -> None:
         self._watch, self._file = watch, file
 
+    @override
     def figures(self) -> Sequence[Figures]:
-        """See Pipelines."""
         return [self._watch.figures()]
 
+    @override
     def file(self, name: str) -> Path | None:
-        """See Pipelines."""
         return self._file
 
+    @override
     def pause(self, name: str) -> None:
-        """See Pipelines."""
         raise _ends_with_it()
 
     stop = resume = restart = pause

@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tailrace.errors import ConfigError, TailraceError
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
@@ -178,6 +179,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "tailrace", ""
     timeout = _PATIENCE_SECONDS
 
+    @override
     def handle_one_request(self) -> None:
         """A client that goes away in the middle is no error of ours."""
         try:
@@ -235,5 +237,6 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(content)
 
+    @override
     def log_message(self, format: str, *arguments: Any) -> None:
         log.debug(format, *arguments)

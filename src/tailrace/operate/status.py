@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,7 @@ class ReplicaTable:
     state: str
     since: str
     why: str | None
+    _: KW_ONLY
     takes: str | None
     is_lacking: bool
     complete_until: str | None = None
@@ -79,6 +80,7 @@ class Status:
     phase: str
     batch: int | None
     position: str | None
+    _: KW_ONLY
     current: str | None
     lag_bytes: int | None
     lag_seconds: float | None
@@ -189,8 +191,8 @@ def source_look(
     `problems` are given where the server is not to be asked for them. `compares`: whether the pipeline could resume is
     found out, too, for which log may have to be read. Raises ConfigError, OffsetError, SparkAloneError.
     """
-    from tailrace.pipeline.first_snapshot import estimate
     from tailrace.pipeline.query_id import position_of
+    from tailrace.pipeline.snapshot_watch import estimate
 
     config = definition.config()
     found = known or position_of(definition)
@@ -313,9 +315,9 @@ def replica_tables(definition: Definition, complete: Completeness) -> tuple[Repl
             state.state,
             datetime.fromtimestamp(state.since, timezone.utc).isoformat(timespec="seconds"),
             "; ".join(state.why) or None,
-            takes(state, reaction) if state.is_lacking else None,
-            state.is_lacking,
-            complete.text(name),
+            takes=takes(state, reaction) if state.is_lacking else None,
+            is_lacking=state.is_lacking,
+            complete_until=complete.text(name),
         )
         for name, state in sorted(states.items())
     )

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from tailrace.connectors.private_files import is_own_folder
+from tailrace.override import override
 from tailrace.pipeline.class_archive import QUIET, place
 from tailrace.pipeline.session import SETTINGS, check_java, local_session
 from tailrace.spark.versions import DataSource, DataSourceStreamReader, InputPartition, ReadLimit
@@ -66,15 +67,19 @@ def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 class _Reader(DataSourceStreamReader):
     """A stream of one row."""
 
+    @override
     def initialOffset(self) -> dict[str, int]:
         return {"rows": 0}
 
+    @override
     def latestOffset(self, start: dict[str, int] | None = None, limit: ReadLimit | None = None) -> dict[str, int]:
         return {"rows": 1}
 
+    @override
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         return [InputPartition(start["rows"])]
 
+    @override
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch({"number": [partition.value], "content": ["text"]})
 
@@ -83,12 +88,15 @@ class _Source(DataSource):
     columns = "number bigint, content string"
 
     @classmethod
+    @override
     def name(cls) -> str:
         return "classes"
 
+    @override
     def schema(self) -> str:
         return self.columns
 
+    @override
     def streamReader(self, schema: StructType) -> _Reader:
         return _Reader()
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
 from tailrace.model.table import TableId
+from tailrace.override import override
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.reconcile import Found, Reconciler, TableReport
 from tailrace.pipeline.repair import repair
@@ -28,11 +29,13 @@ class Progress(Doing):
     _expected: dict[str, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    @override
     def begin(self, table: str, doing: str, expected: int) -> None:
         """Something is done to a table, which has about so many rows to read; 0: nobody knows."""
         with self._lock:
             self._doing[table], self._rows[table], self._expected[table] = doing, 0, expected
 
+    @override
     def read(self, table: str, rows: int) -> None:
         """So many more rows are read."""
         with self._lock:
@@ -44,6 +47,7 @@ class Progress(Doing):
             self._doing.pop(table, None)
             self.done += is_done
 
+    @override
     def __str__(self) -> str:
         with self._lock:
             shown = "; ".join(f"{table}: {doing}{self._share(table)}" for table, doing in self._doing.items())

@@ -14,6 +14,7 @@ from yaml.reader import ReaderError
 from tailrace.config.dialects import json_object
 from tailrace.config.option import without_salt
 from tailrace.errors import ConfigError
+from tailrace.override import override
 
 _REMEDY = "Write values with special characters in single quotes, such as 'a#b: @c'."
 # A text that PyYAML quotes in its reason, as repr writes it.
@@ -30,6 +31,7 @@ class _Repeated(MarkedYAMLError):
 class _Loader(yaml.SafeLoader):
     """PyYAML's, which takes the last value of a key, and fails in classes of its own for odd dates."""
 
+    @override
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         """Refuse a key that is given twice; what `<<` merges in may be given again, and is not there yet."""
         node: yaml.MappingNode = super().compose_mapping_node(anchor)
@@ -44,6 +46,7 @@ class _Loader(yaml.SafeLoader):
             lines[key.tag, key.value] = key.start_mark.line + 1
         return node
 
+    @override
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """Say where a value is that its type refuses, such as the date 2026-02-30."""
         try:

@@ -15,7 +15,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Protocol
@@ -66,6 +66,7 @@ class Owner:
     host: str
     machine: str | None
     pid: int
+    _: KW_ONLY
     started: str | None
     since: str
     beat: int = 0
@@ -76,7 +77,7 @@ class Owner:
         """This process."""
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         pid = os.getpid()
-        return Owner(uuid.uuid4().hex, socket.gethostname(), _machine(), pid, _started(pid), now)
+        return Owner(uuid.uuid4().hex, socket.gethostname(), _machine(), pid, started=_started(pid), since=now)
 
     @staticmethod
     def read(content: str) -> Owner | None:

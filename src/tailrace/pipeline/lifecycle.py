@@ -17,11 +17,11 @@ from enum import Enum
 from tailrace.pipeline.lease import Lease
 
 # A signal to the process group ends Spark's workers shortly before it reaches this process, which then stops and must
-# not log them as failed. Guessed: the two were never seen so far apart.
+# not log them as failed. The time is guessed.
 _QUIET_SECONDS = 0.5
 
 
-class RunState(Enum):
+class LifecycleState(Enum):
     """See the module's table."""
 
     RUNS = "runs"
@@ -30,11 +30,11 @@ class RunState(Enum):
     ENDED = "ended"
 
 
-FOLLOWING: Mapping[RunState, frozenset[RunState]] = {
-    RunState.RUNS: frozenset(RunState),
-    RunState.WAITS: frozenset(RunState),
-    RunState.LOST: frozenset({RunState.ENDED}),
-    RunState.ENDED: frozenset({RunState.ENDED}),
+FOLLOWING: Mapping[LifecycleState, frozenset[LifecycleState]] = {
+    LifecycleState.RUNS: frozenset(LifecycleState),
+    LifecycleState.WAITS: frozenset(LifecycleState),
+    LifecycleState.LOST: frozenset({LifecycleState.ENDED}),
+    LifecycleState.ENDED: frozenset({LifecycleState.ENDED}),
 }
 
 
@@ -43,15 +43,15 @@ class Lifecycle:
 
     def __init__(self, lease: Lease) -> None:
         self._lease = lease
-        self._state = RunState.RUNS
+        self._state = LifecycleState.RUNS
         self._due = self._said_from = 0.0
         self._notice: str | None = None
 
     @property
-    def state(self) -> RunState:
+    def state(self) -> LifecycleState:
         """The state now."""
-        is_lost = self._state is not RunState.ENDED and self._lease.lost is not None
-        return RunState.LOST if is_lost else self._state
+        is_lost = self._state is not LifecycleState.ENDED and self._lease.lost is not None
+        return LifecycleState.LOST if is_lost else self._state
 
     @property
     def due_seconds(self) -> float:
@@ -60,18 +60,18 @@ class Lifecycle:
 
     def runs(self) -> None:
         """The query was started."""
-        self._become(RunState.RUNS)
+        self._become(LifecycleState.RUNS)
         self._notice = None
 
     def waits(self, seconds: float, notice: str) -> None:
         """The query failed, and is to be started again after so many seconds; `notice` is to be logged."""
-        self._become(RunState.WAITS)
+        self._become(LifecycleState.WAITS)
         now = time.monotonic()
         self._due, self._said_from, self._notice = now + seconds, now + _QUIET_SECONDS, notice
 
     def ends(self) -> None:
         """The run is over."""
-        self._become(RunState.ENDED)
+        self._become(LifecycleState.ENDED)
 
     def notice(self) -> str | None:
         """What is to be logged of the restart: once, and not at once."""
@@ -80,7 +80,7 @@ class Lifecycle:
         notice, self._notice = self._notice, None
         return notice
 
-    def _become(self, state: RunState) -> None:
+    def _become(self, state: LifecycleState) -> None:
         # What is lost stays so, whatever becomes of the query.
         if state not in FOLLOWING[self._state]:
             raise RuntimeError(f"a run that is in the state {self._state.value} cannot get to {state.value}")

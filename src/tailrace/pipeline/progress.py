@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from tailrace.pipeline.activity import WAITS, Activity
@@ -29,6 +29,7 @@ class Progress:
     events: int
     batch_seconds: float
     offset: dict[str, Any]
+    _: KW_ONLY
     snapshot: Report | None = None
     position: str | None = None
     latest: dict[str, Any] = field(default_factory=dict)

@@ -6,7 +6,7 @@ How wrong rows are distinguished from late changes: docs/decisions/0015-wrong-ro
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import pyarrow as pa
 
@@ -58,6 +58,7 @@ class TableReport:
     outcome: str = "not compared"
     reason: str | None = None
     source_rows: int | None = None
+    _: KW_ONLY
     target_rows: int | None = None
     ranges: int = 0
     ranges_different: int = 0

@@ -15,14 +15,15 @@ from tailrace.pipeline.activity import RESTARTS, ActivityWatch
 from tailrace.pipeline.ahead import numbers
 from tailrace.pipeline.batches import BatchTotals
 from tailrace.pipeline.checkpoint import position
-from tailrace.pipeline.first_snapshot import FirstSnapshot
 from tailrace.pipeline.lease import Lease, LeaseFile
+from tailrace.pipeline.lifecycle import Lifecycle, LifecycleState
 from tailrace.pipeline.lineage import lineage_of
 from tailrace.pipeline.progress import Progress, offset_of
 from tailrace.pipeline.query import QueryStart
 from tailrace.pipeline.restarts import ClockWatch, Restarts, is_passing
 from tailrace.pipeline.run_state import caught_up, ended
 from tailrace.pipeline.sink_health import SinkWatch
+from tailrace.pipeline.snapshot_watch import SnapshotWatch
 from tailrace.pipeline.table_look import TableLook
 from tailrace.pipeline.target import Replica, complete_watch
 from tailrace.sinks.counts import Counts
@@ -68,11 +69,7 @@ class Run:
         self._complete = complete_watch(session, definition, config, target)
         self._was_set_back, self._started_again = 0.0, 0
         self._tables = TableLook(definition, target) if isinstance(target, Replica) else None
-        # When the query is to be started again, in seconds of the steady clock; None while it runs.
-        self._due: float | None = None
-        # The restart's log line, and from when it is logged: a signal to the process group ends Spark's workers shortly
-        # before it reaches this process, which then stops and must not log them as failed.
-        self._notice: tuple[float, str] | None = None
+        self._life = Lifecycle(lease)
         self._watch(query)
         self._written: Counts = getattr(target, "written", Counts())
         self._counts_itself = hasattr(target, "written")
@@ -83,8 +80,10 @@ class Run:
         """Follow a query from here on."""
         definition, tracker = self._definition, self._session.sparkContext.statusTracker()
         self._query = query
-        self._first = FirstSnapshot(self._admin, definition.config(), definition.checkpoint, tracker, query)
-        self._lease.keep(lambda: self._due is not None or self._is_active(), self._lost, self._caught_up)
+        self._first = SnapshotWatch(self._admin, definition.config(), definition.checkpoint, tracker, query)
+        self._lease.keep(
+            lambda: self._life.state is LifecycleState.WAITS or self._is_active(), self._lost, self._caught_up
+        )
 
     def await_(self, seconds: float | None = None) -> bool:
         """Waits until the pipeline ends, or the time is up; whether it has ended. Raises the error that ended it.
@@ -110,15 +109,10 @@ class Run:
         if self._tables is not None and self._caught_up() is not None:
             self._tables.look(str(self._query.id))
         try:
-            if self._due is not None:
-                self._say_restart()
-                if self._lease.lost is not None:
-                    raise self._lease.lost
-                time.sleep(max(0.0, min(seconds, self._due - time.monotonic())))
-                if time.monotonic() < self._due:
-                    return False
-                self._start_again()
-                return False
+            if self._life.state is LifecycleState.WAITS:
+                return self._waited(seconds)
+            if self._life.state is LifecycleState.LOST and not self._is_active():
+                return True
             with self._start.sentences():
                 # Fractions are taken, whatever its annotation says.
                 is_over = bool(self._query.awaitTermination(seconds))  # type: ignore[arg-type]
@@ -129,16 +123,25 @@ class Run:
             self._fail(error)
             return False
 
+    def _waited(self, seconds: float) -> bool:
+        """Wait for so long at most until the query is to be started again, and start it; False, as it has not ended."""
+        if (notice := self._life.notice()) is not None:
+            log.warning("%s", notice)
+        time.sleep(min(seconds, self._life.due_seconds))
+        if not self._life.due_seconds:
+            self._start_again()
+        return False
+
     def _fail(self, error: TailraceError) -> None:
         """Plan a restart after an error. Raises one that does not pass."""
-        pause = self._pause() if self._lease.lost is None and is_passing(error) else None
+        may_restart = self._life.state in (LifecycleState.RUNS, LifecycleState.WAITS)
+        pause = self._pause() if may_restart and is_passing(error) else None
         if pause is None:
             self._ended(error)
             raise error
         made, most = self._restarts.made, self._restarts.most
         text = f"{error}\nThe query is started again in {pause:.0f} s ({made} of {most} in a row)."
-        now = time.monotonic()
-        self._due, self._notice = now + pause, (now + _LOOK_SECONDS, text)
+        self._life.waits(pause, text)
 
     def _pause(self) -> float | None:
         """Seconds until the next restart; None if there is none, also where the checkpoint cannot be read."""
@@ -150,15 +153,12 @@ class Run:
             return None
         return self._restarts.pause(known.planned, known.committed)
 
-    def _say_restart(self) -> None:
-        if self._notice is not None and time.monotonic() >= self._notice[0]:
-            log.warning("%s", self._notice[1])
-            self._notice = None
-
     def _start_again(self) -> None:
+        if self._life.state not in (LifecycleState.RUNS, LifecycleState.WAITS):
+            return  # another run has the checkpoint, or another thread has stopped this one, while it waited
         self._started_again += 1
         self._watch(self._start.begin())
-        self._due = None
+        self._life.runs()
 
     def _look_at_clock(self) -> None:
         """Start the query again if its trigger waits for a time that comes late, as the clock was set back."""
@@ -198,9 +198,10 @@ class Run:
 
     def _ended(self, error: TailraceError | None) -> None:
         """Write down how the run ended, unless the checkpoint is another run's by now, and give up its lease."""
+        self._life.ends()
         self._end_threads()
         if self._lineage is not None:
-            self._lineage.ended(error)
+            self._lineage.ended(error or self._lease.lost)
         if self._lease.lost is None:
             self._complete.see(self._last(), is_last=True)
             ended(self._last_run, error, self._caught_up())
@@ -252,8 +253,8 @@ class Run:
         self._batches.see(recent)
         last = recent[-1] if recent else {}
         offset, (activity, activity_seconds) = offset_of(last, "endOffset"), self._activity.look(status, last)
-        if self._due is not None:
-            activity, activity_seconds = RESTARTS, max(0.0, self._due - time.monotonic())
+        if self._life.state is LifecycleState.WAITS:
+            activity, activity_seconds = RESTARTS, self._life.due_seconds
         return Progress(
             batch=last.get("batchId"),
             events=self._written.total,

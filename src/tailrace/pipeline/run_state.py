@@ -17,6 +17,7 @@ from typing import Any, Literal
 from pyarrow import fs
 
 from tailrace.errors import ConfigError, TailraceError
+from tailrace.override import override
 from tailrace.pipeline.checkpoint import file_system
 from tailrace.pipeline.files import LocalFile
 from tailrace.pipeline.lease import STALE_SECONDS, LeaseFile, Owner
@@ -73,6 +74,7 @@ class RunState:
         known = self.owner or self.last
         return None if known is None else known.caught_up
 
+    @override
     def __str__(self) -> str:
         if self.state in ("running", "killed") and self.owner is not None:
             verb = "running" if self.state == "running" else "killed, or its machine is out of reach"

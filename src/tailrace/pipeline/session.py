@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tailrace.connectors.private_files import open_own_log
 from tailrace.errors import ConfigError, TailraceError
+from tailrace.override import override
 from tailrace.pipeline import class_archive
 from tailrace.pipeline.local_files import write_plainly
 from tailrace.pipeline.not_started import starting
@@ -145,6 +146,7 @@ class _Arguments(dict[str, Any]):
     A service manager sends SIGTERM to all processes at once. Java then has to live until its query is stopped.
     """
 
+    @override
     def __setitem__(self, name: str, value: Any) -> None:
         if name != "preexec_fn":
             return super().__setitem__(name, value)

@@ -11,7 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, Protocol
 
@@ -104,6 +104,7 @@ class TableStates:
     offset: Callable[[int], Mapping[str, Any] | None] = lambda _: None
     ask: Callable[[str, str], None] | None = None
     is_waiting: Callable[[str], bool] = lambda _: False
+    _: KW_ONLY
     discard: Callable[[str], None] | None = None
     reaction: Reaction = field(default_factory=Reaction)
     notify: Callable[[Notice], object] | None = None

@@ -59,19 +59,19 @@ def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
     """
     definition = load(file)
     config, admin = definition.config(), definition.admin()
-    there = admin.overview()
-    tables = [_named(name, there) for name in names]
+    overview = admin.overview()
+    tables = [_named(name, overview) for name in names]
     _refuse(admin, tables, kind)
-    captured = _captured(config, there)
+    captured = _captured(config, overview)
     after = captured.union(tables)
-    edit = None if after == captured else _edit(file, definition, captured, after, there)
+    edit = None if after == captured else _edit(file, definition, captured, after, overview)
     begun = position_of(definition)
     has_begun = begun.planned is not None
     lost = admin.resumable(begun.offsets)
     if lost is not None and lost.ok is False:
         raise OffsetError(f"the pipeline cannot continue: {lost.what}", where=str(file), remedy=lost.remedy)
     # Before it begins, the first start has the source send the file's tables.
-    published = admin.extend([one.id for one in tables]) if has_begun else []
+    published = admin.extend([table.id for table in tables]) if has_begun else []
     if edit is not None and edit.written:
         _write(edit, file, definition)
     signal = _sent(definition, ADD, tables, kind) if has_begun else None
@@ -82,36 +82,36 @@ def _refuse(admin: Admin, tables: Sequence[TableOverview], kind: str) -> None:
     """Raises ConfigError, or SourceError for want of a right, with all that keeps the tables from being added."""
     keyless = [table.name for table in tables if kind == INCREMENTAL and not table.has_key]
     hidden = [] if kind == NOT_READ else [table for table in tables if not table.is_readable]
-    found = admin.unextendable([table.id for table in tables])
+    problems = admin.unextendable([table.id for table in tables])
     if hidden:
-        found.insert(0, admin.unreadable([table.id for table in hidden]))
+        problems.insert(0, admin.unreadable([table.id for table in hidden]))
     what = [f"{', '.join(keyless)}: no primary key, by which an incremental snapshot goes"] if keyless else []
-    what += [each.what for each in found]
-    remedies = [each.remedy for each in found if each.remedy]
+    what += [each.what for each in problems]
+    remedies = [each.remedy for each in problems if each.remedy]
     if keyless:
         remedies.append("read what has no primary key by --snapshot blocking, which takes none")
     if hidden:
         remedies.append("to follow changes alone, without the right to read: --snapshot none")
     if what:
         where = ", ".join(table.name for table in tables)
-        raise (SourceError if found else ConfigError)("; ".join(what), where=where, remedy="; ".join(remedies))
+        raise (SourceError if problems else ConfigError)("; ".join(what), where=where, remedy="; ".join(remedies))
 
 
 def remove(file: Path, names: Sequence[str]) -> Change:
     """Capture tables no longer. Raises ConfigError for tables that are not captured, or if none would be left."""
     definition = load(file)
     config = definition.config()
-    there = definition.admin().overview()
-    captured = _captured(config, there)
-    tables = [_named(name, there) for name in names]
+    overview = definition.admin().overview()
+    captured = _captured(config, overview)
+    tables = [_named(name, overview) for name in names]
     for table in tables:
         if table not in captured:
-            known = ", ".join(sorted(one.name for one in captured))
-            raise ConfigError("is not captured", where=table.name, remedy=f"{file} captures {known}.")
+            names_captured = ", ".join(sorted(table.name for table in captured))
+            raise ConfigError("is not captured", where=table.name, remedy=f"{file} captures {names_captured}.")
     if captured.issubset(tables):
         remedy = "Stop the pipeline instead; `tailrace drop` removes what it created on the server."
         raise ConfigError("no table would be left", where=str(file), remedy=remedy)
-    edit = _edit(file, definition, captured, captured.difference(tables), there)
+    edit = _edit(file, definition, captured, captured.difference(tables), overview)
     has_begun = position_of(definition).planned is not None
     if edit.written:
         _write(edit, file, definition)
@@ -119,19 +119,19 @@ def remove(file: Path, names: Sequence[str]) -> Change:
     return Change(tuple(table.name for table in tables), (), edit, signal)
 
 
-def _named(name: str, there: Sequence[TableOverview]) -> TableOverview:
+def _named(name: str, overview: Sequence[TableOverview]) -> TableOverview:
     """The table that a name means, with or without quotes round its parts. Raises ConfigError."""
-    found = [table for table in there if name in table.spellings]
-    if len(found) > 1:
-        remedy = f"Write {' or '.join(table.written for table in found)}."
+    matches = [table for table in overview if name in table.spellings]
+    if len(matches) > 1:
+        remedy = f"Write {' or '.join(table.written for table in matches)}."
         raise ConfigError("means several tables", where=name, remedy=remedy)
-    if not found:
+    if not matches:
         remedy = (
-            meant_tables(name, [table.name for table in there])
+            meant_tables(name, [table.name for table in overview])
             or "Write it with its schema or database, as schema.table."
         )
         raise ConfigError("there is no such table", where=name, remedy=remedy)
-    return found[0]
+    return matches[0]
 
 
 def _sent(definition: Definition, type_: str, tables: Sequence[TableOverview], kind: str | None) -> Sent:
@@ -154,22 +154,22 @@ def _edit(
     definition: Definition,
     before: set[TableOverview],
     after: set[TableOverview],
-    there: list[TableOverview],
+    overview: list[TableOverview],
 ) -> Edit:
     """The property that makes the pipeline capture `after` instead of `before`, and whether it can be written."""
     source, package = _source(file, definition), definition.package()
     given = stored(source)
     include, exclude = (_listed(given.get(name)) for name in (package.include_list, package.exclude_list))
     if after > before:
-        more = _expressions(after - before)
-        name, value = package.include_list, ",".join([include, *more] if include else more)
+        added = _expressions(after - before)
+        name, value = package.include_list, ",".join([include, *added] if include else added)
     elif include:
         name, value = package.include_list, _without(include, before - after, after)
     else:
-        less = _expressions(before - after)
-        name, value = package.exclude_list, ",".join([exclude, *less] if exclude else less)
+        removed = _expressions(before - after)
+        name, value = package.exclude_list, ",".join([exclude, *removed] if exclude else removed)
     try:
-        if _captured(package.resolve({**definition.properties(), name: value}, CHECKS), there) == after:
+        if _captured(package.resolve({**definition.properties(), name: value}, CHECKS), overview) == after:
             return Edit(str(source), name, value, edited(source, name, value) is not None)
     except ConfigError:
         pass  # Lists that exclude each other, for instance: there is nothing that could be written for them.
@@ -190,12 +190,12 @@ def _without(include: str, tables: Tables, left: Tables) -> str:
     items = []
     for item in split_list(include):
         pattern = compile_pattern(item)
-        found = {table for table in tables if pattern.fullmatch(table.id.filtered)}
-        if found and not any(pattern.fullmatch(table.id.filtered) for table in left):
+        excluded = {table for table in tables if pattern.fullmatch(table.id.filtered)}
+        if excluded and not any(pattern.fullmatch(table.id.filtered) for table in left):
             continue
         escaped = item.replace(",", r"\,")
-        but = "|".join(_expressions(found))
-        items.append(f"(?!(?:{but})$)(?:{escaped})" if found else escaped)
+        exceptions = "|".join(_expressions(excluded))
+        items.append(f"(?!(?:{exceptions})$)(?:{escaped})" if excluded else escaped)
     return ",".join(items)
 
 

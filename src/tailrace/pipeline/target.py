@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -110,6 +110,7 @@ class Replica:
     watch: Callable[[ChangeBatch], None] | None = None
     aside: tuple[str, ...] = ()
     repeated: int | None = None
+    _: KW_ONLY
     notify: Callable[[Notice], object] | None = None
     set_aside: tuple[SetAside, ...] = ()
     states: TableStates = field(default_factory=TableStates)

@@ -6,6 +6,8 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
+from tailrace.override import override
+
 # Bounds what an offset holds; the log has the rest.
 MOST_TABLES, _LONGEST_REASON = 500, 300
 
@@ -22,6 +24,7 @@ class Incomplete:
     since_ms: int
     of_keys: bool = False
 
+    @override
     def __str__(self) -> str:
         rows = "rows of some keys" if self.of_keys else "rows"
         again = f"read them again by `tailrace signal FILE execute-snapshot -t {self.table}`"

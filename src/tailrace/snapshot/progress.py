@@ -21,7 +21,7 @@ import json
 import logging
 import time
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from tailrace.connectors.signal import Mark, Signal
@@ -68,6 +68,7 @@ class Progress:
     queue: tuple[Request, ...] = ()
     last: PagingKey | None = None
     maximum: PagingKey | None = None
+    _: KW_ONLY
     rows: int = 0
     paused: bool = False
     undo: Undo | None = None
@@ -124,18 +125,18 @@ class Progress:
             queue,
             key_of(node["last"]),
             key_of(node["maximum"]),
-            node["rows"],
-            node["paused"],
-            _undo(node["undo"], queue),
-            node.get("total"),
-            node.get("since_ms"),
-            tuple(node.get("files", ())),
-            node.get("topic"),
-            tuple(node.get("tables", {}).items()),
-            node.get("wait"),
-            node.get("key"),
-            tuple(map(Incomplete.from_json, node.get("incomplete", ()))),
-            tuple(node.get("warnings", ())),
+            rows=node["rows"],
+            paused=node["paused"],
+            undo=_undo(node["undo"], queue),
+            total=node.get("total"),
+            since_ms=node.get("since_ms"),
+            files=tuple(node.get("files", ())),
+            topic=node.get("topic"),
+            tables=tuple(node.get("tables", {}).items()),
+            wait=node.get("wait"),
+            key=node.get("key"),
+            incomplete=tuple(map(Incomplete.from_json, node.get("incomplete", ()))),
+            warnings=tuple(node.get("warnings", ())),
         )
 
     def undone(self) -> Progress:

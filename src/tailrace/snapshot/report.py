@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from math import ceil
 from typing import Any
 
 from tailrace.model.quantity import counted
+from tailrace.override import override
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.reading import Reading
 
@@ -28,16 +29,18 @@ class Report:
     table: str
     rows: int
     total: int | None
-    chunk: int
-    chunks: int | None
-    seconds_left: float | None
-    waiting: tuple[str, ...]
-    paused: bool
+    _: KW_ONLY
+    chunk: int = 0
+    chunks: int | None = None
+    seconds_left: float | None = None
+    waiting: tuple[str, ...] = ()
+    paused: bool = False
     tables_read: int | None = None
     tables: int | None = None
     running: bool | None = None
     active: int | None = None
 
+    @override
     def __str__(self) -> str:
         parts = [f"{self.kind} snapshot of {self.table}"]
         if self.tables_read:
@@ -87,11 +90,11 @@ def report(offset: dict[str, Any], chunk_size: int | None, now: float) -> Report
         present.table,
         state.rows,
         total,
-        0 if chunk_size is None else ceil(state.rows / chunk_size),
-        None if total is None or chunk_size is None else max(1, ceil(total / chunk_size)),
-        left,
-        tuple(request.table for request in waiting),
-        state.paused,
+        chunk=0 if chunk_size is None else ceil(state.rows / chunk_size),
+        chunks=None if total is None or chunk_size is None else max(1, ceil(total / chunk_size)),
+        seconds_left=left,
+        waiting=tuple(request.table for request in waiting),
+        paused=state.paused,
     )
 
 
@@ -113,7 +116,7 @@ def first_report(
         if is_same:
             return None
         tables, total = estimate()
-        return Report(INITIAL, named(tables), 0, total, 0, None, None, (), False, 0, tables, running)
+        return Report(INITIAL, named(tables), 0, total, tables_read=0, tables=tables, running=running)
     newest = Reading.from_json(planned["reading"])
     done = Reading.from_json(committed["reading"]) if is_same and committed is not None else Reading(newest.place)
     if is_same and not done.place.left:
@@ -126,7 +129,18 @@ def first_report(
     read = tables - len(done.place.left) if splits else 0
     rows = 0 if expected is None else expected * splits // newest.of
     chunks = newest.of or None
-    return Report(INITIAL, named(tables), rows, expected, splits, chunks, left, (), False, read, tables, running)
+    return Report(
+        INITIAL,
+        named(tables),
+        rows,
+        expected,
+        chunk=splits,
+        chunks=chunks,
+        seconds_left=left,
+        tables_read=read,
+        tables=tables,
+        running=running,
+    )
 
 
 def named(tables: int) -> str:

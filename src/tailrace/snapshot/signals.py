@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from tailrace.config import Config
@@ -91,6 +91,7 @@ class Request:
     kind: str
     table: str
     condition: str | None = None
+    _: KW_ONLY
     surrogate: str | None = None
     keys: tuple[Key, ...] | None = None
     leading: tuple[str, ...] = ()
@@ -129,10 +130,10 @@ class Request:
             node["kind"],
             node["table"],
             node.get("condition"),
-            node.get("surrogate"),
-            None if keys is None else tuple(tuple(key) for key in keys),
-            (leading,) if isinstance(leading, str) else tuple(leading),
-            node.get("again", False),
+            surrogate=node.get("surrogate"),
+            keys=None if keys is None else tuple(tuple(key) for key in keys),
+            leading=(leading,) if isinstance(leading, str) else tuple(leading),
+            is_again=node.get("again", False),
         )
 
 
@@ -184,7 +185,9 @@ def _requests(signal: Signal, tables: list[TableId]) -> list[Request]:
     # Of a table that is none an incremental snapshot tells when it comes to it; a blocking one goes without.
     by_table = _by_table(signal, conditions, listed)
     is_again = content.get("again") is True
-    return [Request(signal.id, kind, name, by_table.get(name), surrogate, is_again=is_again) for name in listed]
+    return [
+        Request(signal.id, kind, name, by_table.get(name), surrogate=surrogate, is_again=is_again) for name in listed
+    ]
 
 
 def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[Request]:

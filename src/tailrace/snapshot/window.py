@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,18 +20,23 @@ from tailrace.model.text.json import encode
 class Window:
     """The rows of a chunk, read under a snapshot, and the changes of the log after it that supersede them.
 
-    A row that is changed by a transaction that the snapshot does not contain is dropped: the log has sent what came
-    later. So is a row of op `d`, which says that there is no row of its key, if the log brings one. All others are
-    still what the table held at that position. A dropped row has large values that the log did not repeat: it comes as
-    it became, since nobody may know them yet.
+    `fence` tells which changes the snapshot does not contain. What becomes of a row:
 
-    `fence` tells which changes the snapshot does not contain. `identity` are the columns that tell rows apart, of those
-    in old images. An event's key may not do that.
+    | the later changes | the row |
+    |---|---|
+    | none is of this row | is sent as it was read |
+    | one is of this row | is dropped: the log has sent a newer image |
+    | the row has op `d` (its key has no row), and one brings a row of the key | is dropped |
+    | all of this row leave out a large value that they did not change | is sent with the newest values of the others |
+
+    The last is sent because no consumer may have the large value yet. `identity` are the columns that tell rows apart,
+    of those in old images. An event's key may not do that.
     """
 
     rows: ChangeBatch
     fence: Fence
     identity: tuple[str, ...]
+    _: KW_ONLY
     _later: list[ChangeBatch] = field(default_factory=list)
     _moved: list[pa.Array] = field(default_factory=list)
     _brought: list[pa.Array] = field(default_factory=list)
@@ -97,10 +102,10 @@ class Window:
             for place, (key, image) in enumerate(zip(own, self.rows.rows.column("after").to_pylist(), strict=True))
         }
         for before, after, change in sorted(self._changes(), key=lambda each: each[2]["order"]):
-            found = state.pop(before, None)
-            if found is None or after is None:
+            row = state.pop(before, None)
+            if row is None or after is None:
                 continue
-            place, image, untold = found
+            place, image, untold = row
             missing = {name for name, is_so in (change.get("unchanged") or {}).items() if is_so and name in names}
             image = {**change["after"], **{name: image[name] for name in missing}}
             state[after] = place, {name: image.get(name) for name in names}, untold & missing

@@ -23,7 +23,7 @@ from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.signals import BLOCKING, INCREMENTAL
 
 
-class Work(Enum):
+class BatchWork(Enum):
     """What the next batch does beside the log; see the module's table."""
 
     WAIT = "wait"
@@ -33,12 +33,12 @@ class Work(Enum):
     NOTHING = "nothing"
 
 
-def work(progress: Progress, *, is_behind: bool, has_ended: Callable[[int], bool]) -> Work:
+def work(progress: Progress, *, is_behind: bool, has_ended: Callable[[int], bool]) -> BatchWork:
     """What the next batch does in a state. `has_ended` tells whether the transactions up to a number have ended."""
     if progress.queue and progress.wait is not None and not has_ended(progress.wait):
-        return Work.WAIT
+        return BatchWork.WAIT
     if is_behind:
-        return Work.CATCH_UP
+        return BatchWork.CATCH_UP
     if progress.is_next(BLOCKING):
-        return Work.TABLES
-    return Work.CHUNK if progress.is_next(INCREMENTAL) else Work.NOTHING
+        return BatchWork.TABLES
+    return BatchWork.CHUNK if progress.is_next(INCREMENTAL) else BatchWork.NOTHING

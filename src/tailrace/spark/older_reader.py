@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 
 from tailrace.capture.capture import Capture
 from tailrace.config.options.spark import MAX_BYTES_PER_TRIGGER
+from tailrace.override import override
 from tailrace.spark.reader import StreamReader
 from tailrace.spark.versions import InputPartition
 
@@ -48,6 +49,7 @@ class OlderReader(StreamReader):
         self._goes_on = pace is not None
         self._start: dict[str, Any] | None = None
 
+    @override
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]
         """Where the next micro-batch ends; where it starts when there is nothing to read.
 
@@ -65,6 +67,7 @@ class OlderReader(StreamReader):
         self._goes_on = True
         return end
 
+    @override
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The splits of a micro-batch; none where Spark only tells the offset that a query resumes from."""
         found = super().partitions(start, end)

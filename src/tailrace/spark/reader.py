@@ -20,6 +20,7 @@ from tailrace.config.options.spark import MAX_BYTES_PER_TRIGGER
 from tailrace.connectors.ahead import ahead
 from tailrace.connectors.base import Offset
 from tailrace.errors import SourceAwayError, TailraceError
+from tailrace.override import override
 from tailrace.spark import failpoint
 from tailrace.spark.garbage import freeze_imports
 from tailrace.spark.labels import batch_label
@@ -98,10 +99,12 @@ class _Rows:
 class SnapshotReader(_Rows, DataSourceReader):
     """`spark.read`: every captured table as of one moment."""
 
+    @override
     def partitions(self) -> Sequence[InputPartition]:
         """One split holds all tables: the snapshot it reads under cannot outlive this call in another process."""
         return [InputPartition(None)]
 
+    @override
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Plan and read in the task, which holds the exported snapshot meanwhile."""
         try:
@@ -123,6 +126,7 @@ class StreamReader(_Rows, DataSourceStreamReader):
         self._pause_seconds = pause_seconds
         self._planned: tuple[dict[str, Any], float] | None = None
 
+    @override
     def initialOffset(self) -> dict[str, Any]:
         """Where a new query starts; touches nothing on the server."""
         return self.capture.begin()
@@ -148,21 +152,25 @@ class StreamReader(_Rows, DataSourceStreamReader):
             return False
         return time.monotonic() - self._planned[1] < self._pause_seconds and not self.capture.has_snapshot(start)
 
+    @override
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The splits of a micro-batch."""
         failpoint.reach("after-plan")
         with _passing(self.capture):
             return labelled(self.capture, start, end)
 
+    @override
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a split; runs on an executor."""
         assert isinstance(partition, Split)
         yield from self.rows(partition)
 
+    @override
     def commit(self, end: dict[str, Any]) -> None:
         """Spark has committed up to `end`. Reading the next range, which begins there, confirms it to the server."""
         failpoint.reach("after-commit")
 
+    @override
     def stop(self) -> None:
         """The query ends."""
         self.capture.close()
@@ -171,18 +179,22 @@ class StreamReader(_Rows, DataSourceStreamReader):
 class ChangeReader(StreamReader, SupportsTriggerAvailableNow):
     """The reader of a Spark that tells `latestOffset` the query's offset and a limit."""
 
+    @override
     def getDefaultReadLimit(self) -> ReadLimit:
         """Bytes of log a micro-batch may span."""
         return ReadMaxBytes(self.capture.config[MAX_BYTES_PER_TRIGGER])
 
+    @override
     def prepareForTriggerAvailableNow(self) -> None:
         """Batches until where the log ends at the first planning."""
         self._bounded = True
 
+    @override
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Where the next micro-batch ends; `start` itself when there is nothing to read."""
         return self.head(start, limit.max_bytes if isinstance(limit, ReadMaxBytes) else None)
 
+    @override
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """Where the log ends and what is left of it behind the micro-batch: `latestOffset` in Spark's progress."""
         return self.capture.latest()

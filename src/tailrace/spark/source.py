@@ -15,6 +15,7 @@ from tailrace.config.options.spark import SHAPE, TAILRACE_PROPERTIES
 from tailrace.config.resolve import log_warnings
 from tailrace.connectors import registry
 from tailrace.errors import ConfigError
+from tailrace.override import override
 from tailrace.spark.logs import write_to_stderr
 from tailrace.spark.versions import TELLS_START, DataSource, DataSourceReader, DataSourceStreamReader, demand
 
@@ -56,10 +57,12 @@ class ChangeDataSource(DataSource):
         self.run_id = str(uuid.uuid4())
 
     @classmethod
+    @override
     def name(cls) -> str:
         """The format's name."""
         return registry.named(cls.connector).format
 
+    @override
     def schema(self) -> StructType:
         """The columns of the chosen shape. `table` asks the server for the table's columns."""
         from tailrace.spark.shapes import spark_schema
@@ -70,12 +73,14 @@ class ChangeDataSource(DataSource):
         finally:
             capture.close()
 
+    @override
     def reader(self, schema: StructType) -> DataSourceReader:
         """The bounded read: the captured tables as of now."""
         from tailrace.spark.reader import SnapshotReader
 
         return SnapshotReader(self._capture(schema), schema, self.steps, self.run_id)
 
+    @override
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The stream: snapshot as `snapshot.mode` says, then the log."""
         from tailrace.spark.older_reader import OlderReader

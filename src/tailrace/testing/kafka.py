@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailrace.errors import TailraceError
+from tailrace.override import override
 from tailrace.testing.jars import java, resolve_jars
 from tailrace.testing.process import ServerProcess, free_port
 
@@ -80,10 +81,12 @@ class EmbeddedKafka(ServerProcess):
         return f"127.0.0.1:{self.port}"
 
     @property
+    @override
     def log(self) -> Path:
         """The broker's log file."""
         return self._home / "server.log"
 
+    @override
     def start(self) -> Self:
         """Start the broker, on the topics it had before if any, and return once it takes connections."""
         if self.running:

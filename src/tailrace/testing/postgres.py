@@ -22,6 +22,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tailrace.errors import TailraceError
+from tailrace.override import override
 from tailrace.testing.process import ServerProcess, free_port
 
 if TYPE_CHECKING:
@@ -146,10 +147,12 @@ class EmbeddedPostgres(PostgresServer, ServerProcess):
         self.data_dir = folder
 
     @property
+    @override
     def log(self) -> Path:
         """The server's log file."""
         return self.data_dir / "server.log"
 
+    @override
     def start(self) -> Self:
         """Start the server, on the data it had before if any, and return once it takes connections."""
         if self.running:
@@ -175,6 +178,7 @@ class EmbeddedPostgres(PostgresServer, ServerProcess):
         """Stop the server and keep its data: `smart` waits for clients, `fast` rolls back, `immediate` is a crash."""
         self._signal(_SIGNALS[mode])
 
+    @override
     def close(self) -> None:
         """Stop the server and remove what of it is temporary; data that are removed are not written to disk before."""
         self.stop("immediate" if self._is_temporary else "fast")

@@ -15,6 +15,7 @@ from tailrace.errors import TransformError
 from tailrace.events.records import Part, Records, struct
 from tailrace.model.arrow import repeat
 from tailrace.model.schema import STRING, ConnectSchema, Field
+from tailrace.override import override
 from tailrace.transforms.fields import rebuilt, with_default
 from tailrace.transforms.settings import Given, Options, either, setting
 from tailrace.transforms.transform import Transform, require
@@ -54,6 +55,7 @@ class Sided(ABC):
 class WithNulls(Sided):
     """A transform that a null under a schema passes through, too."""
 
+    @override
     def apply(self, records: Records) -> list[Records]:
         """The records with that side transformed."""
         part = records.key if self.key else records.value
@@ -113,6 +115,7 @@ class ReplaceField(Sided):
             raise given.problem("renames", "Invalid rename mapping", "write old:new,other:another")
         self.renames: dict[str, str] = {pair[0]: pair[1] for pair in pairs}
 
+    @override
     def of_part(self, part: Part, records: Records) -> Part:
         """The struct with the fields that stay."""
         fields = fields_of(part, "ReplaceField", self.fill)
@@ -156,6 +159,7 @@ class InsertField(Sided):
         if "static" in self.names and self.value is None:
             raise given.problem("static.value", "No value specified for static field: static.field")
 
+    @override
     def of_part(self, part: Part, records: Records) -> Part:
         """The struct with the fields at its end."""
         fields = fields_of(part, "InsertField", self.fill)
@@ -197,6 +201,7 @@ class ExtractField(WithNulls):
         self.path = config[_FIELD].split(".") if nested else [config[_FIELD]]
         self.fill = config[_FILL]
 
+    @override
     def of_part(self, part: Part, records: Records) -> Part:
         """The field."""
         for name in self.path:
@@ -213,6 +218,7 @@ class HoistField(WithNulls):
         super().__init__(key)
         self.name = given.read(self.OPTIONS)[_FIELD]
 
+    @override
     def of_part(self, part: Part, records: Records) -> Part:
         """The struct."""
         return struct(ConnectSchema("struct"), [(self.name, part)], len(records))

@@ -14,6 +14,7 @@ from tailrace.errors import TransformError
 from tailrace.events.records import Part, Records, struct
 from tailrace.javalike.date_format import DateFormat
 from tailrace.model.arrow import flags, join, repeat
+from tailrace.override import override
 from tailrace.transforms.apache import Sided, fields_of
 from tailrace.transforms.settings import Given, Options, setting
 
@@ -44,6 +45,7 @@ class MaskField(Sided):
         if self.replacement is not None and not self.replacement:
             raise given.problem("replacement", "A value is required", "leave it out for the zero of each type")
 
+    @override
     def of_part(self, part: Part, records: Records) -> Part:
         """The struct with masked fields."""
         fields = [

@@ -19,6 +19,7 @@ from tailrace.model.arrow import flags, literal
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.text.binary import decimal_of
 from tailrace.model.text.numbers import decimal_text, scale_of
+from tailrace.override import override
 from tailrace.transforms.apache import Sided, fields_of
 from tailrace.transforms.settings import Given, Options, setting
 
@@ -71,6 +72,7 @@ class Cast(Sided):
             message = "A type for the entire key or value cannot be given with other casts"
             raise given.problem("spec", message, "give one type, or a field for each type")
 
+    @override
     def of_part(self, part: Part, records: Records) -> Part:
         """The side with its values cast."""
         if self.whole:

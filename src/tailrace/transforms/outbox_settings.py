@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from tailrace.config.kinds import FLAG, NAMES, PATTERN, TEXT, optional
 from tailrace.javalike.patterns import Rewrite
@@ -54,6 +54,7 @@ class OutboxSettings:
     key: str | None
     timestamp: str | None
     payload: str
+    _: KW_ONLY
     version: str | None
     additional: tuple[Additional, ...]
     ignore_missing: bool

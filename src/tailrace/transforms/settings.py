@@ -11,6 +11,7 @@ from tailrace.config.option import Option, OptionTable
 from tailrace.config.resolve import Problem
 from tailrace.errors import ConfigError
 from tailrace.javalike.date_format import DateFormat
+from tailrace.override import override
 
 Options = tuple[Option[object], ...]
 
@@ -22,6 +23,7 @@ class SettingsError(ConfigError):
         self.problems = problems
         super().__init__("\n  - ".join(str(problem) for problem in problems))
 
+    @override
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.problems,)
 

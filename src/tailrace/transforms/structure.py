@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tailrace.config.kinds import FLAG, POSITIVE_INT, TEXT, optional
 from tailrace.errors import TransformError
 from tailrace.events.records import Part, Records
+from tailrace.override import override
 from tailrace.transforms.apache import Sided
 from tailrace.transforms.fields import rebuilt, with_default
 from tailrace.transforms.settings import Given, Options, setting
@@ -26,6 +27,7 @@ class Flatten(Sided):
         super().__init__(key)
         self.delimiter = given.read(self.OPTIONS)[_DELIMITER]
 
+    @override
     def of_part(self, part: Part, records: Records) -> Part:
         """The flat struct."""
         if part.schema.type != "struct":

@@ -11,6 +11,7 @@ from tailrace.errors import TransformError
 from tailrace.events.records import Part, Records, struct
 from tailrace.javalike.date_format import DAY
 from tailrace.model.schema import INT64, STRING, ConnectSchema
+from tailrace.override import override
 from tailrace.transforms.apache import WithNulls, fields_of
 from tailrace.transforms.settings import Given, Options, either, setting
 
@@ -60,6 +61,7 @@ class TimestampConverter(WithNulls):
             raise given.problem("format", "A format is required for the target type string", "write yyyy-MM-dd")
         self.format = given.date_format("format", pattern) if pattern.strip() else None
 
+    @override
     def of_part(self, part: Part, records: Records) -> Part:
         """The side with its times converted."""
         if not self.name:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -103,6 +103,7 @@ class ExtractNewRecordState:
     fields: tuple[Reference, ...] = ()
     headers: tuple[Reference, ...] = ()
     route_by: str | None = None
+    _: KW_ONLY
     fill: bool = True
     drop_header: str | None = None
     drop_from_key: bool = False

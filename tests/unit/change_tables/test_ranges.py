@@ -14,7 +14,7 @@ from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
 
 def instance(table: str, number: int = 1, database: str = "shop") -> Instance:
     id_ = TableId(database, "dbo", table, DATABASE_SCHEMA_TABLE)
-    return Instance(f"{table}{number}", id_, number, 0, "1", f"{table}{number}_CT")
+    return Instance(f"{table}{number}", id_, number, 0, start="1", changes=f"{table}{number}_CT")
 
 
 def parts(**rows: int) -> list[list[str]]:

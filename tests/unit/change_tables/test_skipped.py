@@ -49,7 +49,7 @@ def _told(connector: str, skipped: str, kinds: list[int], commits: list[str], ke
     )
     schema = TableSchema(TABLE, (Column("ID", INT64, pa.int64()),), ("ID",), ("ID",))
     captured = CapturedTable(schema, (ValueType(INT64, pa.int64(), lambda found: found),))
-    table = ChangeTable(Instance("CDC_T", TABLE, 1, 2, "", "CDC_T"), captured, "", None, "")
+    table = ChangeTable(Instance("CDC_T", TABLE, 1, 2, start="", changes="CDC_T"), captured, "", None, "")
     package = registry.named(connector).load()
     names = {"db2": "database.names", "sqlserver": "database.dbname"}
     given = {name: value for name, value in GIVEN.items() if name != names[connector]}

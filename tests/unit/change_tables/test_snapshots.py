@@ -29,6 +29,6 @@ class Server:
 def test_every_snapshot_sends_structures(start: tuple[str, Any]) -> None:
     phase, position = start
     snapshots = ChangeTableSnapshots(DIALECT, CONFIG, cast("Any", Server()))
-    before = Reached("sqlserver-cdc", "s", "p", phase, position)
+    before = Reached("sqlserver-cdc", "s", "p", phase, position=position)
     after = Reached("sqlserver-cdc", "s", "p", "snapshot", log={BEGINS: HERE.to_text()})
     assert snapshots.open_at_log(CONFIG, before, after).tells_structures

@@ -45,7 +45,7 @@ def inserts(*commits: str) -> ChangeRows:
 def test_it_has_the_last_change_before_the_first_lsn_of_the_structure() -> None:
     """The table's own first change comes later: changes of another table are between, as in the reference engine."""
     ordered = in_log_order([paired(inserts("1", "4"), "other"), paired(inserts("5"), "t")], 0)
-    instance = Instance("dbo_t_v2", TABLE, 1, 2, "3", "[cdc].[dbo_t_v2_CT]")
+    instance = Instance("dbo_t_v2", TABLE, 1, 2, start="3", changes="[cdc].[dbo_t_v2_CT]")
     reader = RangeReader(DIALECT, CONFIG, "shop", "0", "9", 0)
     reader._look_before(instance, ordered)
     reader._remember(ordered, int(ordered[1].order[0]))
@@ -139,7 +139,7 @@ def test_rows_of_tables_are_counted_by_the_reference_where_it_reads_chunks(
 
 def test_types_that_were_altered_in_place_are_those_of_another_structure() -> None:
     """Change tables follow ALTER COLUMN: beside a new instance the older one looks as if it had always been so."""
-    before = Instance("dbo_t", TABLE, 1, 2, "1", "[cdc].[dbo_t_CT]", types=5)
+    before = Instance("dbo_t", TABLE, 1, 2, start="1", changes="[cdc].[dbo_t_CT]", types=5)
     known = known_up_to({}, Reading.of({"shop": "1"}), [before])
     assert not is_retyped(known, before)
     altered = replace(before, types=6)

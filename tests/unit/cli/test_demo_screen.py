@@ -46,7 +46,9 @@ def test_the_view_has_the_newest_events_and_the_status(output: io.StringIO) -> N
     screen = Screen()
     for number in range(EVENTS_SHOWN + 3):
         screen.event(Event(None, "c", "shop.t", {"id": number}, {}, {"id": number}))
-    screen.show(Status("demo", "stream", 4, "0/10", "0/20", 16, 0.5, {"public.t": 1234}))
+    screen.show(
+        Status("demo", "stream", 4, "0/10", current="0/20", lag_bytes=16, lag_seconds=0.5, tables={"public.t": 1234})
+    )
     demo_screen.results.print(screen.view())
     shown = output.getvalue()
     assert f"id={EVENTS_SHOWN + 2} " in shown

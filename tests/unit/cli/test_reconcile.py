@@ -30,9 +30,19 @@ def test_exit_codes(outcomes: list[str], code: int) -> None:
 def test_a_report_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
     output = io.StringIO()
     monkeypatch.setattr(reconcile, "results", Console(file=output, width=120))
-    report = TableReport("public.[t]", "different", None, 2_000_000, 1_999_999, 16384, 2, missing=1, surplus=2)
+    report = TableReport(
+        "public.[t]",
+        "different",
+        None,
+        2_000_000,
+        target_rows=1_999_999,
+        ranges=16384,
+        ranges_different=2,
+        missing=1,
+        surplus=2,
+    )
     report.keys = {"missing": [{"a": 1, "b": "[x]"}], "surplus": [{"a": 2, "b": None}, {"a": 3, "b": ""}]}
-    same = TableReport("public.same", "equal", None, 7_000, 7_000, 1, 0)
+    same = TableReport("public.same", "equal", None, 7_000, target_rows=7_000, ranges=1, ranges_different=0)
     partly = TableReport("public.partly", "equal in part", not_compared={"at[]": "compared without its zone"})
     lacking = TableReport("public.lacking", "equal", state="incomplete", why=["a partition was attached"])
     found = [report, TableReport("public.u", reason="no [reason]"), same, partly, lacking]

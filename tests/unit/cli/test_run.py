@@ -21,7 +21,7 @@ from tailrace.pipeline.progress import Progress
 from tailrace.snapshot.progress import Progress as Snapshots
 from tailrace.snapshot.report import Report
 
-FIRST = Report("initial", "2 tables", 500, 1000, 1, 2, 3.0, (), False)
+FIRST = Report("initial", "2 tables", 500, 1000, chunk=1, chunks=2, seconds_left=3.0, waiting=(), paused=False)
 NOTHING = Progress(None, 0, 0.0, {})
 BATCH = Progress(0, 10, 2.0, {"lsn": "0/1"}, position="0/1")
 

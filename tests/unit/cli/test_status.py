@@ -21,7 +21,7 @@ from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.reading import Reading
 from tailrace.snapshot.report import Report
 
-SLOT = SlotState("s", "pgoutput", True, 7, "reserved", "0/100", "0/180")
+SLOT = SlotState("s", "pgoutput", True, 7, wal_status="reserved", restart="0/100", confirmed="0/180")
 
 
 def at(lsn: str | None, ts_us: int | None = 1_000_000) -> Position:
@@ -175,7 +175,9 @@ def test_a_sink_that_is_away_is_a_problem_that_a_run_waits_for() -> None:
 
 
 def test_a_first_snapshot_before_its_first_chunk() -> None:
-    begun = Report("initial", "2 tables", 0, 1000, 0, 3, None, (), False, active=0)
+    begun = Report(
+        "initial", "2 tables", 0, 1000, chunk=0, chunks=3, seconds_left=None, waiting=(), paused=False, active=0
+    )
     assert str(begun) == "initial snapshot of 2 tables, about 1,000 rows, no task of Spark's has begun to read yet"
     assert str(replace(begun, active=2)) == "initial snapshot of 2 tables, about 1,000 rows, 2 of 3 chunks being read"
     unknown = replace(begun, total=0, active=1)

@@ -65,7 +65,10 @@ READ = Offset(
         maximum=("9",),
         rows=3,
         undo=Undo(
-            (REQUEST, Request("s1", "incremental", "public.b", "x > 1", "k", (("1",),), ("my.s",))),
+            (
+                REQUEST,
+                Request("s1", "incremental", "public.b", "x > 1", surrogate="k", keys=(("1",),), leading=("my.s",)),
+            ),
             None,
             ("9",),
             0,
@@ -116,7 +119,7 @@ def test_lists_are_stored_by_names_alone() -> None:
 
 def test_a_position_is_text_that_only_its_connector_reads() -> None:
     position = ("00000025:00000013:0003", 7)
-    offset = Offset("other", "s", "p", STREAM, position, 5, {"instance": "dbo_t"})
+    offset = Offset("other", "s", "p", STREAM, position=position, ts_us=5, log={"instance": "dbo_t"})
     node = stored(offset.to_json(lambda position: f"{position[0]}/{position[1]}"))
     assert node["position"] == "00000025:00000013:0003/7"
 

@@ -72,7 +72,7 @@ def records(recorded: dict[str, Any], rows: int) -> Records:
     order, none = np.arange(rows), pa.nulls(rows, pa.int32())
     topic = pa.array([event["topic"]] * rows)
     stamp = pa.nulls(rows, pa.timestamp("us", "UTC"))
-    return Records(order, topic, none, stamp, None, part_of(value, rows), headers)
+    return Records(order, topic, none, stamp, key=None, value=part_of(value, rows), headers=headers)
 
 
 def config_of(recorded: dict[str, Any]) -> Config:

@@ -154,24 +154,30 @@ def described(change: dict[str, Any], payload: dict[str, Any]) -> SchemaChange:
             each["jdbcType"],
             each["typeName"],
             each["position"],
-            each["nativeType"],
-            each["typeExpression"],
-            each["charsetName"],
-            each["length"],
-            each["scale"],
-            each["optional"],
-            each["autoIncremented"],
-            each["generated"],
-            each["comment"],
-            each["defaultValueExpression"],
-            each["enumValues"],
+            native_type=each["nativeType"],
+            type_expression=each["typeExpression"],
+            charset=each["charsetName"],
+            length=each["length"],
+            scale=each["scale"],
+            optional=each["optional"],
+            auto_incremented=each["autoIncremented"],
+            generated=each["generated"],
+            comment=each["comment"],
+            default=each["defaultValueExpression"],
+            enum_values=each["enumValues"],
         )
         for each in table["columns"]
     )
     key, database = tuple(table["primaryKeyColumnNames"]), payload["databaseName"]
     is_named = database == payload["source"]["db"]
     return SchemaChange(
-        change["type"], payload["ddl"], 1, key, columns, table["comment"], database=None if is_named else database
+        change["type"],
+        payload["ddl"],
+        1,
+        key,
+        columns=columns,
+        comment=table["comment"],
+        database=None if is_named else database,
     )
 
 

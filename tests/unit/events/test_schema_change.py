@@ -29,11 +29,14 @@ ALTERED = SchemaChange(
     'ALTER TABLE "x" RENAME a TO b',
     100,
     ("b",),
-    (DescribedColumn("b", 12, "mood", 1, enum_values=("sad", "ok")), DescribedColumn("n", 4, "int4", 2, length=7)),
-    "comment",
-    TableId("golden", "public", "y"),
-    (("a", "b"),),
-    ("c",),
+    columns=(
+        DescribedColumn("b", 12, "mood", 1, enum_values=("sad", "ok")),
+        DescribedColumn("n", 4, "int4", 2, length=7),
+    ),
+    comment="comment",
+    previous=TableId("golden", "public", "y"),
+    renamed=(("a", "b"),),
+    dropped=("c",),
 )
 
 

@@ -236,7 +236,7 @@ def records(
     ids = struct(ConnectSchema("struct", name="p.db.docs.Key"), [("id", Part(STRING, pa.array([key] * count)))], count)
     nothing = pa.nulls(count, pa.int32())
     order = np.arange(count, dtype=np.int64) * 2
-    return Records(order, pa.array(["p.db.docs"] * count), nothing, pa.nulls(count, pa.int64()), ids, value)
+    return Records(order, pa.array(["p.db.docs"] * count), nothing, pa.nulls(count, pa.int64()), key=ids, value=value)
 
 
 def unwrapped(found: Records, **settings: str) -> list[tuple[Any, Any]]:

@@ -40,7 +40,18 @@ def figures(
     progress = Progress(3, 70, 1.5, {"phase": "stream"}, batches=Batches(4, {"addBatch": 2.5}, {"addBatch": 0.5}))
     offset = {"phase": "stream", "lsn": "0/180"}
     slot = {"slot": {"headroom_bytes": 5000}, "retained_bytes": 300}
-    status = Status(name, "stream", 3, "0/180", "0/1C0", 64, 2.5, {}, fields=slot, offset=offset)
+    status = Status(
+        name,
+        "stream",
+        3,
+        "0/180",
+        current="0/1C0",
+        lag_bytes=64,
+        lag_seconds=2.5,
+        tables={},
+        fields=slot,
+        offset=offset,
+    )
     status = replace(status, run=RunState("running"), live=Live(progress))
     now = time.time()
     counts = {"reads": 10, "creates": 40, "updates": 15, "deletes": 5, "truncates": 0, "messages": 0, "transactions": 8}
@@ -55,8 +66,13 @@ def with_tables(found: Figures, number: int) -> Figures:
     """The same with many tables, one of them set aside, and a snapshot that runs."""
     until = "2026-01-01T12:00:00.000+00:00"
     names = [f"public.t{each}" for each in range(number)]
-    tables = tuple(ReplicaTable(name, "complete", "noon", None, None, False, complete_until=until) for name in names)
-    report = Report("incremental", "public.t0", 500, 900, 1, 2, 40.0, (), False)
+    tables = tuple(
+        ReplicaTable(name, "complete", "noon", None, takes=None, is_lacking=False, complete_until=until)
+        for name in names
+    )
+    report = Report(
+        "incremental", "public.t0", 500, 900, chunk=1, chunks=2, seconds_left=40.0, waiting=(), paused=False
+    )
     aside = (SetAside("public!2Et1", "noon", "no number", "lake/_aside", 17),)
     status = replace(found.status, replica=tables, snapshot=report, set_aside=aside)
     rows = {f"public.t{each}": each for each in range(number)}

@@ -47,7 +47,9 @@ class Files(Some):
 @pytest.fixture
 def pipelines() -> Files:
     shop, other = with_tables(figures(), 3), figures(name="other", sink={"kafka": {"bootstrap.servers": "k:9"}})
-    lacking = ReplicaTable("public.t1", "incomplete", "noon", "<b>no number</b>", "read it again", True)
+    lacking = ReplicaTable(
+        "public.t1", "incomplete", "noon", "<b>no number</b>", takes="read it again", is_lacking=True
+    )
     status = replace(shop.status, replica=(*shop.status.replica, lacking))
     return Files(replace(shop, status=status), other)
 

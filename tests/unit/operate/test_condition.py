@@ -18,7 +18,9 @@ from tailrace.pipeline.progress import Progress
 from tailrace.pipeline.run_state import Ended, RunState
 
 RUNS = Facts("running", "stream")
-STATUS = Status("p", "stream", 1, "0/1", "0/2", 1, 1.0, {}, run=RunState("running"))
+STATUS = Status(
+    "p", "stream", 1, "0/1", current="0/2", lag_bytes=1, lag_seconds=1.0, tables={}, run=RunState("running")
+)
 SERVER = Finding("slot", False, "the slot is gone", "drop the checkpoint")
 AWAY = Finding("connection", False, "cannot connect: refused", "start the server")
 SINK_AWAY = Finding(SINK, False, "Kafka does not answer", "check bootstrap.servers")
@@ -102,7 +104,12 @@ def test_the_table_of_the_module_and_of_the_docs_is_what_is_answered() -> None:
             "`tailrace run`; it resumes from its checkpoint",
         ),
         (
-            replace(STATUS, replica=(ReplicaTable("public.t", "incomplete", "noon", "rows differ", "read it", True),)),
+            replace(
+                STATUS,
+                replica=(
+                    ReplicaTable("public.t", "incomplete", "noon", "rows differ", takes="read it", is_lacking=True),
+                ),
+            ),
             "incomplete; public.t is incomplete: rows differ; read it",
         ),
         (

@@ -8,7 +8,7 @@ import pytest
 
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.pipeline.lease import Lease
-from tailrace.pipeline.lifecycle import FOLLOWING, Lifecycle, RunState
+from tailrace.pipeline.lifecycle import FOLLOWING, Lifecycle, LifecycleState
 
 
 class Held(Lease):
@@ -18,25 +18,25 @@ class Held(Lease):
         self.lost: TailraceError | None = None
 
 
-def reach(life: Lifecycle, lease: Held, state: RunState) -> None:
-    if state is RunState.RUNS:
+def reach(life: Lifecycle, lease: Held, state: LifecycleState) -> None:
+    if state is LifecycleState.RUNS:
         life.runs()
-    elif state is RunState.WAITS:
+    elif state is LifecycleState.WAITS:
         life.waits(30, "again")
-    elif state is RunState.LOST:
+    elif state is LifecycleState.LOST:
         lease.lost = ConfigError("the checkpoint is in use by another run")
     else:
         life.ends()
 
 
-@pytest.mark.parametrize("before", RunState)
-@pytest.mark.parametrize("after", RunState)
-def test_only_the_states_of_the_table_follow_a_state(before: RunState, after: RunState) -> None:
+@pytest.mark.parametrize("before", LifecycleState)
+@pytest.mark.parametrize("after", LifecycleState)
+def test_only_the_states_of_the_table_follow_a_state(before: LifecycleState, after: LifecycleState) -> None:
     lease = Held()
     life = Lifecycle(lease)
     reach(life, lease, before)
     assert life.state is before
-    if before is RunState.ENDED and after not in (RunState.LOST, RunState.ENDED):
+    if before is LifecycleState.ENDED and after not in (LifecycleState.LOST, LifecycleState.ENDED):
         with pytest.raises(RuntimeError, match=f"in the state ended cannot get to {after.value}"):
             reach(life, lease, after)
     else:
@@ -55,4 +55,4 @@ def test_a_restart_is_due_after_its_pause_and_is_logged_once_but_not_at_once(mon
     now[0] = 103.0
     assert life.due_seconds == 0
     life.runs()
-    assert life.state is RunState.RUNS
+    assert life.state is LifecycleState.RUNS

@@ -62,7 +62,15 @@ def test_old_values(
 
 def test_binary_placeholders() -> None:
     columns = (
-        Column("raw", ConnectSchema("bytes", optional=True), pa.binary(), True, "error", PLACEHOLDER, old_lacks=ALL),
+        Column(
+            "raw",
+            ConnectSchema("bytes", optional=True),
+            pa.binary(),
+            True,
+            out_of_range="error",
+            placeholder=PLACEHOLDER,
+            old_lacks=ALL,
+        ),
     )
     schema = TableSchema(TableId("", "dbo", "bag"), columns, (), ("raw",))
     before = pa.array([{"raw": MARK.encode()}, {"raw": b"x"}], schema.row_type)

@@ -13,7 +13,7 @@ from tailrace.snapshot.progress import Progress, Undo
 from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, KEYS_AT_ONCE, Request, requests
 from tests.unit.events.event_recordings import configured
 
-A, B = (Request("s", "incremental", f"public.{name}", "x > 1", "k") for name in "ab")
+A, B = (Request("s", "incremental", f"public.{name}", "x > 1", surrogate="k") for name in "ab")
 FULL = Progress(
     handled=(("s", "760"), ("old", None)),
     queue=(A, B),

@@ -8,7 +8,7 @@ import pytest
 
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, Request
-from tailrace.snapshot.work import Work, work
+from tailrace.snapshot.work import BatchWork, work
 
 CHUNKS, TABLES = Request("a", INCREMENTAL, "public.t"), Request("b", BLOCKING, "public.t")
 
@@ -16,22 +16,22 @@ CHUNKS, TABLES = Request("a", INCREMENTAL, "public.t"), Request("b", BLOCKING, "
 @pytest.mark.parametrize(
     ("progress", "is_behind", "expected"),
     [
-        (Progress(), False, Work.NOTHING),
-        (Progress(), True, Work.CATCH_UP),
-        (Progress(wait=9), False, Work.NOTHING),
-        (Progress(queue=(CHUNKS,)), False, Work.CHUNK),
-        (Progress(queue=(CHUNKS,)), True, Work.CATCH_UP),
-        (Progress(queue=(CHUNKS,), paused=True), False, Work.NOTHING),
-        (Progress(queue=(CHUNKS,), wait=9), False, Work.WAIT),
-        (Progress(queue=(CHUNKS,), wait=9), True, Work.WAIT),
-        (Progress(queue=(CHUNKS,), wait=8), False, Work.CHUNK),
-        (Progress(queue=(TABLES,)), False, Work.TABLES),
-        (Progress(queue=(TABLES, CHUNKS)), True, Work.CATCH_UP),
-        (Progress(queue=(CHUNKS, TABLES), paused=True), False, Work.TABLES),
-        (Progress(queue=(CHUNKS, TABLES)), False, Work.CHUNK),
+        (Progress(), False, BatchWork.NOTHING),
+        (Progress(), True, BatchWork.CATCH_UP),
+        (Progress(wait=9), False, BatchWork.NOTHING),
+        (Progress(queue=(CHUNKS,)), False, BatchWork.CHUNK),
+        (Progress(queue=(CHUNKS,)), True, BatchWork.CATCH_UP),
+        (Progress(queue=(CHUNKS,), paused=True), False, BatchWork.NOTHING),
+        (Progress(queue=(CHUNKS,), wait=9), False, BatchWork.WAIT),
+        (Progress(queue=(CHUNKS,), wait=9), True, BatchWork.WAIT),
+        (Progress(queue=(CHUNKS,), wait=8), False, BatchWork.CHUNK),
+        (Progress(queue=(TABLES,)), False, BatchWork.TABLES),
+        (Progress(queue=(TABLES, CHUNKS)), True, BatchWork.CATCH_UP),
+        (Progress(queue=(CHUNKS, TABLES), paused=True), False, BatchWork.TABLES),
+        (Progress(queue=(CHUNKS, TABLES)), False, BatchWork.CHUNK),
     ],
 )
-def test_the_first_row_that_applies_decides(progress: Progress, is_behind: bool, expected: Work) -> None:
+def test_the_first_row_that_applies_decides(progress: Progress, is_behind: bool, expected: BatchWork) -> None:
     assert work(progress, is_behind=is_behind, has_ended=lambda number: number < 9) is expected
 
 

@@ -51,7 +51,7 @@ def sha256(text: str) -> str:
 def table_of(required: bool = False, **properties: str) -> InstanceTable:
     given = {name.replace("__", "."): text for name, text in properties.items()}
     config = resolve({**BASE, "unavailable.value.placeholder": GIVEN, **given})
-    instance = Instance("dbo_t", TABLE, 1, 2, "", "[shop].[cdc].[dbo_t_CT]")
+    instance = Instance("dbo_t", TABLE, 1, 2, start="", changes="[shop].[cdc].[dbo_t_CT]")
     found = change_table(OneTable(config, required=required), config, instance)
     assert found is not None
     return found

@@ -56,7 +56,7 @@ def record(
 def of_value(value: Part, topic: str = "topic", key: Part | None = None) -> Records:
     """A record of that value."""
     none = pa.nulls(1, pa.timestamp("us", "UTC"))
-    return Records(np.arange(1), pa.array([topic]), pa.nulls(1, pa.int32()), none, key, value)
+    return Records(np.arange(1), pa.array([topic]), pa.nulls(1, pa.int32()), none, key=key, value=value)
 
 
 def image(records: list[Records], side: str = "after") -> Any:

@@ -98,7 +98,7 @@ def of(values: pa.Array, schema: ConnectSchema = GEO) -> Records:
     count = len(values)
     value = columns.struct(ConnectSchema("struct"), [("geo", Part(schema, values))], count)
     times = pa.nulls(count, pa.timestamp("us", "UTC"))
-    return Records(np.arange(count), pa.array(["t"] * count), pa.nulls(count, pa.int32()), times, None, value)
+    return Records(np.arange(count), pa.array(["t"] * count), pa.nulls(count, pa.int32()), times, key=None, value=value)
 
 
 def left(found: list[Records]) -> list[Any]:

@@ -22,6 +22,7 @@ from tailrace.connectors.shared_log import SharedLogAdmin
 from tailrace.connectors.sql_tables.source_now import SqlTablesNow
 from tailrace.connectors.sql_tables.tables import Server
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 
 class ChangeTableAdmin(SharedLogAdmin):
@@ -35,8 +36,8 @@ class ChangeTableAdmin(SharedLogAdmin):
         super().__init__(config)
         self._dialect = self.connector.dialect
 
+    @override
     def found(self) -> list[Finding]:
-        """See SharedLogAdmin.found."""
         dialect = self._dialect
         with (
             dialect.failures.translated("the server cannot be queried"),
@@ -64,23 +65,23 @@ class ChangeTableAdmin(SharedLogAdmin):
         """The databases of the configuration, which positions are kept for."""
         return (self.config[DATABASE_DBNAME],)
 
+    @override
     def taken_position(self) -> str | None:
-        """See SharedLogAdmin.taken_position."""
         found = reading_of(self.config, self.databases())
         return None if found is None else found.to_text()
 
+    @override
     def as_debezium(self, position: Position) -> list[Entry]:
-        """See Admin.as_debezium."""
         return entries_of(self.config, Reading.from_text(position.to_text()), has_databases=self.has_databases)
 
+    @override
     def unreadable(self, tables: Sequence[TableId]) -> Finding:
-        """See Admin.unreadable."""
         names = ", ".join(map(str, tables))
         return Finding("select", False, f"the user may not read {names}", "GRANT SELECT ON <table> TO <user>")
 
     @contextmanager
+    @override
     def now(self) -> Iterator[SourceNow]:
-        """See Admin.now."""
         dialect = self._dialect
         with (
             dialect.failures.translated("the source cannot be read"),

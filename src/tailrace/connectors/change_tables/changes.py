@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from heapq import heappop, heapreplace
 
 import numpy as np
@@ -73,6 +73,7 @@ class Changes:
     commit: pa.Array
     change: pa.Array
     ts_us: pa.Array
+    _: KW_ONLY
     before: pa.StructArray
     after: pa.StructArray
     mask: pa.Array

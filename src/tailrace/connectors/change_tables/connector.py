@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from typing import Any, ClassVar
@@ -23,7 +22,7 @@ from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.fence import CapturedUntil
 from tailrace.connectors.change_tables.gap import Known, is_known, known_up_to
 from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.change_tables.ranges import LogRange, counted
+from tailrace.connectors.change_tables.ranges import LogEnd, LogRange, counted
 from tailrace.connectors.change_tables.reader import changes
 from tailrace.connectors.change_tables.schema_changes import Switch
 from tailrace.connectors.change_tables.snapshots import ChangeTableSnapshots
@@ -37,6 +36,7 @@ from tailrace.connectors.sql_tables.captured import CapturedTables
 from tailrace.connectors.sql_tables.rows import Split, read
 from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.model.table import TableId, TableSchema
+from tailrace.override import override
 
 # In the `log` of an offset: the change tables whose rows belong to the log up to there (gap.Known).
 INSTANCES = "instances"
@@ -49,18 +49,6 @@ UNTOLD = "structures_untold"
 # An idle pipeline polls several times a second; what changes with somebody's DDL is looked at less often.
 _LOOKS_S = 1.0
 _UNBROUGHT = "the table has rows that were written before its changes were captured"
-
-
-@dataclass(frozen=True)
-class LogEnd:
-    """Implements LogEnd: what is captured, and the change tables at that time.
-
-    `captured_us`: see Dialect.captured_us; None where that was not asked.
-    """
-
-    position: Reading
-    instances: tuple[Instance, ...]
-    captured_us: int | None = None
 
 
 class ChangeTableConnector(SharedLogConnector):
@@ -87,19 +75,20 @@ class ChangeTableConnector(SharedLogConnector):
         self._watched: tuple[float, tuple[tuple[str, bool], ...], Watched] | None = None
 
     @property
+    @override
     def source_type(self) -> pa.StructType:
-        """See Connector.source_type."""
         return self.dialect.source_type
 
     @cached_property
+    @override
     def snapshots(self) -> ChangeTableSnapshots:
-        """See Connector.snapshots."""
         return ChangeTableSnapshots(self.dialect, self.config, self._server)
 
+    @override
     def text(self, position: Reading) -> str:
-        """See Connector.text."""
         return position.to_text()
 
+    @override
     def watch(self, config: Config) -> Watched:
         """See Connector.watch: tables without a change table have a snapshot and no changes."""
         now = time.monotonic()
@@ -121,9 +110,8 @@ class ChangeTableConnector(SharedLogConnector):
         """What else `watch` warns of. May raise the driver's errors."""
         return ()
 
+    @override
     def tables(self, config: Config) -> list[TableSchema]:
-        """See Connector.tables."""
-
         def query(connection: Connection) -> list[TableSchema]:
             catalog = self.dialect.catalog(connection, config)
             numbers, newest = catalog.tables(), catalog.newest()
@@ -132,6 +120,7 @@ class ChangeTableConnector(SharedLogConnector):
 
         return self._server.ask(query)
 
+    @override
     def log_end(self) -> LogEnd:
         """See Connector.log_end: where nothing is left to read, change tables are checked once a second."""
 
@@ -151,6 +140,7 @@ class ChangeTableConnector(SharedLogConnector):
         self._end = self._server.ask(query)
         return self._end
 
+    @override
     def committed(self, end: LogEnd) -> Committed | None:
         """See Connector.committed: bounded by the program that captures, and never by the server's clock."""
         return None if end.captured_us is None else Committed(end.captured_us, end.position)
@@ -176,8 +166,8 @@ class ChangeTableConnector(SharedLogConnector):
         catalog = self.dialect.catalog(connection, self.config)
         return tuple(each for database, _ in end.lsns for each in catalog.instances(database))
 
+    @override
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[Reading | None, Mapping[str, Any]]:
-        """See Connector.first."""
         known = known_up_to({}, end.position, [each for each in end.instances if self._sends_structure(each.table)])
         log = {
             BEGINS: end.position.to_text(),
@@ -192,8 +182,9 @@ class ChangeTableConnector(SharedLogConnector):
     def _commits(self, log: Mapping[str, Any], to: Reading) -> Mapping[str, Any]:
         return self._server.ask(lambda connection: noted(self.dialect, connection, log, to))
 
+    @override
     def taken_over(self, end: LogEnd) -> tuple[None, Mapping[str, Any]] | None:
-        """See Connector.taken_over. All change tables are known, so that one that was cleaned up since is noticed."""
+        """All change tables are known, so that one that was cleaned up since is noticed."""
         begins = reading_of(self.config, dict(end.position.lsns))
         if begins is None:
             return None
@@ -226,10 +217,10 @@ class ChangeTableConnector(SharedLogConnector):
 
         return _still_without(self._server.ask(query), ())
 
+    @override
     def advanced(
         self, config: Config, here: Reached, start: Reading, to: Reading, end: LogEnd | None
     ) -> Mapping[str, Any]:
-        """See Connector.advanced."""
         if end is None:
             return here.log
         known = known_up_to(here.log.get(INSTANCES, {}), to, end.instances)
@@ -242,6 +233,7 @@ class ChangeTableConnector(SharedLogConnector):
             **self._commits(here.log, to),
         }
 
+    @override
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: Reading | None = None, is_routine: bool = False
     ) -> Gap | None:
@@ -289,10 +281,10 @@ class ChangeTableConnector(SharedLogConnector):
         """Whether a sink keeps the content of tables, and reads one again that is incomplete."""
         return self.config[TABLE_WATCH_INTERVAL_MS] > 0
 
+    @override
     def ranges(
         self, config: Config, start: Reached, begin: Reading, end: Reached, *, is_whole: bool
     ) -> Sequence[LogRange]:
-        """See Connector.ranges."""
         to: Reading = end.position
 
         def query(connection: Connection) -> LogRange:
@@ -326,7 +318,16 @@ class ChangeTableConnector(SharedLogConnector):
                 lacking += [(new.table, gap.disabled(name, lsn, new).what) for name, lsn, new in again]
                 new = gap.new_tables(known, start.log.get(WAITING, {}), mine)
                 lacking += [(each.table, _UNBROUGHT) for each in self.unbrought(connection, new, begin)]
-            return LogRange(begin, to, rows, tuple(switches), passed, structures, dropped, tuple(lacking))
+            return LogRange(
+                begin,
+                to,
+                rows,
+                tuple(switches),
+                passed=passed,
+                structures=structures,
+                dropped=dropped,
+                lacking=tuple(lacking),
+            )
 
         whole = self._server.ask(query)
         return [whole] if is_whole else whole.parts()
@@ -357,20 +358,20 @@ class ChangeTableConnector(SharedLogConnector):
             found.append(Switch(instance, structure, is_new))
         return found
 
+    @override
     def changes(self, config: Config, wanted: LogRange) -> Iterator[Chunk]:
-        """See Connector.changes."""
         return changes(self.dialect, config, wanted)
 
+    @override
     def rows(self, config: Config, split: Split) -> Iterator[Chunk]:
-        """See Connector.rows."""
         return read(self.dialect, config, split)
 
+    @override
     def execute(self, statement: str) -> None:
-        """See Connector.execute."""
         self._server.ask(lambda connection: connection.run(statement))
 
+    @override
     def close(self) -> None:
-        """See Connector.close."""
         self._server.close()
 
 

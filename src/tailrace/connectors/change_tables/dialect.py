@@ -16,6 +16,7 @@ from tailrace.connectors.change_tables.tables import Catalog, Instance, LastChan
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sql_tables.dialect import SqlDialect
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 
 class Dialect(SqlDialect, Protocol):
@@ -36,12 +37,14 @@ class Dialect(SqlDialect, Protocol):
         """Whether an error of the driver says that a table of the statement does not exist."""
         return False
 
+    @override
     def catalog(self, connection: Any, config: Config) -> Catalog:
         """See SqlDialect.catalog."""
 
     def literal_of(self, lsn: str) -> str:
         """A literal of an LSN; of the lowest there is for the empty text."""
 
+    @override
     def log_end(self, connection: Any, config: Config) -> Reading:
         """See SqlDialect.log_end: how far the log of each database is captured."""
 
@@ -76,6 +79,7 @@ class Dialect(SqlDialect, Protocol):
     def last_change(self, connection: Any, instances: Sequence[Instance], until: str) -> LastChange | None:
         """The last change of these change tables up to a commit, None if there is none."""
 
+    @override
     def source_at(self, connection: Any, config: Config, table: TableId, end: Reading, count: int) -> pa.StructArray:
         """See SqlDialect.source_at: that of the last change that was captured."""
         lsn = end.lsn(table.database)

@@ -15,6 +15,7 @@ from tailrace.connectors.change_tables.tables import LastChange
 from tailrace.connectors.sql_tables.tables import Described
 from tailrace.model.change import ChangeBatch
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Moment:
     name: str
     last: tuple[tuple[str, LastChange], ...] = ()
 
+    @override
     def __str__(self) -> str:
         return self.name
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import groupby
 from typing import TypeVar
 
@@ -22,6 +22,18 @@ _COUNTED = 100
 
 
 @dataclass(frozen=True)
+class LogEnd:
+    """Implements LogEnd: what is captured, and the change tables at that time.
+
+    `captured_us`: see Dialect.captured_us; None where that was not asked.
+    """
+
+    position: Reading
+    instances: tuple[Instance, ...]
+    captured_us: int | None = None
+
+
+@dataclass(frozen=True)
 class LogRange:
     """The log of (start, end] of each database, by these capture instances, each with its number of rows there.
 
@@ -34,6 +46,7 @@ class LogRange:
     end: Reading
     instances: Mapping[Instance, int]
     switches: tuple[Switch, ...] = ()
+    _: KW_ONLY
     passed: tuple[Instance, ...] = ()
     structures: tuple[Described, ...] = ()
     dropped: tuple[TableId, ...] = ()

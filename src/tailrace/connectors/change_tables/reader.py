@@ -56,6 +56,7 @@ from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.errors import SourceError
 from tailrace.model.change import COMMIT, ChangeBatch, note
 from tailrace.model.table import TableId, TableSchema
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
@@ -267,9 +268,11 @@ class _Lookup:
         self.dialect, self.connection, self.config = dialect, connection, config
         self._key = (*sorted(config.given.items()), config.tables)
 
+    @override
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Lookup) and self._key == other._key
 
+    @override
     def __hash__(self) -> int:
         return hash(self._key)
 

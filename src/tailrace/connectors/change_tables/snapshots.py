@@ -13,6 +13,7 @@ from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.sql_tables.snapshots import Handle, SqlSnapshots
 from tailrace.connectors.sql_tables.tables import Connection
+from tailrace.override import override
 
 
 class ChangeTableSnapshots(SqlSnapshots):
@@ -20,15 +21,17 @@ class ChangeTableSnapshots(SqlSnapshots):
 
     dialect: Dialect
 
+    @override
     def open_at_log(self, config: Config, start: Reached, end: Reached) -> Handle:
         """See Snapshots.open_at_log: the log begins where the offset says."""
         begins = Reading.from_text(end.log[BEGINS])
         return Handle(self.server.ask(lambda connection: self._at(connection, begins)), tells_structures=True)
 
+    @override
     def open_now(self, config: Config) -> Handle:
-        """See Snapshots.open_now."""
         return Handle(replace(self.server.ask(lambda connection: self.moment(connection, config)), last=()))
 
+    @override
     def moment(self, connection: Connection, config: Config) -> Moment:
         """See SqlSnapshots.moment: with the last change that was captured in each database."""
         end = self.dialect.log_end(connection, config)

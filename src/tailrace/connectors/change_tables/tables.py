@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Protocol
 
 from tailrace.connectors.sql_tables.tables import Described, SqlCatalog
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Instance:
     table: TableId
     number: int
     source: int
+    _: KW_ONLY
     start: str
     changes: str
     stop: str | None = None
@@ -69,6 +71,7 @@ class Catalog(SqlCatalog, Protocol):
         names = [column.name for column in self.at(instances[table]).columns]
         return whole.only(names, part_of_key=self.part_of_key)
 
+    @override
     def descriptions(self) -> Callable[[TableId, int], Described]:
         """See SqlCatalog.descriptions: the columns of the newest change tables."""
         instances = self.newest()

@@ -22,6 +22,7 @@ from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Detail, SourceState, TableOverview
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 _ACTIVE = "A"
 _CONTROLS = ("IBMSNAP_REGISTER", "IBMSNAP_UOW", "IBMSNAP_CAPPARMS", "IBMSNAP_PRUNE_SET")
@@ -39,8 +40,8 @@ class Db2Admin(ChangeTableAdmin):
 
     connector = Db2Connector
 
+    @override
     def findings(self, connection: Connection) -> Iterator[Finding]:
-        """See ChangeTableAdmin.findings."""
         name, version = connection.product()
         yield Finding("server", True, f"{name} {version} at {self.config[DATABASE_HOSTNAME]}")
         yield from checks.platform(name, self.config)
@@ -120,9 +121,8 @@ class Db2Admin(ChangeTableAdmin):
         call = f"CALL {control(self.config)}.ADDTABLE({text(table.schema)}, {text(table.table)})"
         return f"run the statements that `tailrace init` prints for it, or {call}; {reinit(self.config)}"
 
+    @override
     def overview(self) -> list[TableOverview]:
-        """See Admin.overview."""
-
         def found(connection: Connection) -> list[TableOverview]:
             catalog = Catalog(connection, self.config)
             newest = catalog.newest()
@@ -131,9 +131,8 @@ class Db2Admin(ChangeTableAdmin):
         with self.server() as server:
             return server.ask(found)
 
+    @override
     def state(self, pipeline: str | None = None) -> SourceState:
-        """See Admin.state."""
-
         def found(connection: Connection) -> SourceState:
             read = captured_time(connection, self.config)
             late = None if read is None else server_time(connection) - read
@@ -144,12 +143,13 @@ class Db2Admin(ChangeTableAdmin):
         with self.server() as server:
             return server.ask(found)
 
+    @override
     def problems(self, *, begun: bool) -> list[Finding]:
-        """See Admin.problems."""
         with self.server() as server:
             found: list[Finding] = server.ask(lambda connection: list(self._tables(connection)))
         return [each for each in found if each.ok is not True]
 
+    @override
     def preparation(self, tables: Sequence[TableId]) -> list[str]:
         """See Admin.preparation: what the connection shows to be missing."""
         config, schema = self.config, control_schema(self.config)
@@ -173,8 +173,9 @@ class Db2Admin(ChangeTableAdmin):
         with self.server() as server:
             return server.ask(missing)
 
+    @override
     def extend(self, tables: Sequence[TableId]) -> list[str]:
-        """See Admin.extend. Debezium's function makes the capture program read its registrations."""
+        """Debezium's function makes the capture program read its registrations."""
         config = self.config
 
         def registered(connection: Connection) -> list[str]:
@@ -194,8 +195,8 @@ class Db2Admin(ChangeTableAdmin):
         with self.server() as server:
             return server.ask(registered, "a table cannot be registered")
 
+    @override
     def extended(self) -> str:
-        """See Admin.extended."""
         return "the registrations for capture"
 
 

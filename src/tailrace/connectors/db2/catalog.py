@@ -21,6 +21,7 @@ from tailrace.connectors.db2.types.values import Db2Type, source_type, value_typ
 from tailrace.connectors.sql_tables.tables import Connection, Described, SourceColumn
 from tailrace.model.table import TableId
 from tailrace.model.table_id import SCHEMA_TABLE
+from tailrace.override import override
 
 # A table's number is made of those of its table space and of its place there (z/OS: of the database).
 _TABLES = """
@@ -78,10 +79,12 @@ class Catalog(tables.Catalog):
         # Keys are verified when a statement ends. On z/OS updates may come without their old rows.
         self.unique_at_commit = not self._is_zos
 
+    @override
     def databases(self) -> list[str]:
         """See Catalog.databases: the one that the connection is to, as it was given."""
         return [self.database]
 
+    @override
     def tables(self) -> dict[TableId, int]:
         """See Catalog.tables: control tables and change tables are none, whatever schema they are in.
 
@@ -110,6 +113,7 @@ class Catalog(tables.Catalog):
     def _id(self, schema: str, table: str) -> TableId:
         return TableId(self.database, schema.rstrip(), table, SCHEMA_TABLE)
 
+    @override
     def instances(self, database: str) -> list[Instance]:
         """See Catalog.instances: the registrations. Nothing tells since when a change table has changes."""
         return self._instances
@@ -123,7 +127,7 @@ class Catalog(tables.Catalog):
                 number, columns = self._tables[changes]
                 own = self._tables.get(source, (0, 0))[0]
                 name = qualified(changes.schema, changes.table)
-                found.append(Instance(cd_table, source, number, own, "", name, version=columns))
+                found.append(Instance(cd_table, source, number, own, start="", changes=name, version=columns))
         return sorted(found, key=lambda each: each.name)
 
     def registered(self) -> list[tuple[Any, ...]]:
@@ -132,10 +136,11 @@ class Catalog(tables.Catalog):
         schema = folded(self.config[CDC_CHANGE_TABLES_SCHEMA])
         return [(owner, table, cd_owner or schema, cd_table, state) for owner, table, cd_owner, cd_table, state in rows]
 
+    @override
     def described(self, table: TableId, number: int) -> Described:
-        """See Catalog.described."""
         return Described(table, self._columns(table.schema, table.table), self.key(table))
 
+    @override
     def at(self, instance: Instance) -> Described:
         """See Catalog.at: columns are found by their names, whatever their order is.
 
@@ -170,8 +175,8 @@ class Catalog(tables.Catalog):
         schema = next(each.schema for each, (number, _) in self._tables.items() if number == instance.number)
         return tuple(each for each in self._columns(schema, instance.name) if not each.name.startswith(_SYSTEM))
 
+    @override
     def info(self, column: SourceColumn) -> ColumnInfo:
-        """See Catalog.info."""
         return ColumnInfo(
             name=column.name,
             type=source_type(column.type),
@@ -191,8 +196,8 @@ class Catalog(tables.Catalog):
         """
         return next(iter(self._unique(table, "P" if only_primary else "PU")), ())
 
+    @override
     def unique(self, table: TableId, number: int) -> list[tuple[str, ...]]:
-        """See Catalog.unique."""
         return self._unique(table, "PU")
 
     def _unique(self, table: TableId, rules: str) -> list[tuple[str, ...]]:

@@ -31,6 +31,7 @@ from tailrace.connectors.sql_tables import tables
 from tailrace.connectors.sql_tables.server import ReconnectingServer
 from tailrace.connectors.sql_tables.tables import Block, Row
 from tailrace.errors import SourceError
+from tailrace.override import override
 
 # javax.net settings of the reference engine's driver, in the words of this one.
 _SECURITY = {
@@ -57,28 +58,29 @@ class Connection(tables.Connection):
         # A statement that outlives its connection breaks one of the next connection: they are freed before.
         self._open: dict[int, c_void_p] = {}
 
+    @override
     def rows(self, statement: str) -> list[Row]:
-        """See Connection.rows."""
         return [row for block in self.blocks(statement, _FETCHED) for row in results.as_rows(block)]
 
+    @override
     def value(self, statement: str) -> Any:
-        """See Connection.value."""
         found = self.rows(statement)
         return found[0][0] if found else None
 
+    @override
     def names(self, statement: str) -> list[str]:
-        """See Connection.names."""
         with self._executed(statement) as done:
             return [column.name for column in results.described(done)]
 
+    @override
     def run(self, *statements: str) -> None:
-        """See Connection.run."""
         for statement in statements:
             with self._executed(statement):
                 pass
 
+    @override
     def blocks(self, statement: str, size: int) -> Iterator[Block]:
-        """See Connection.blocks. Raises SourceError for a value that is too large."""
+        """Raises SourceError for a value that is too large."""
         with self._executed(statement) as done:
             columns = results.described(done)
             if columns:
@@ -135,8 +137,8 @@ class Connection(tables.Connection):
         """The code page of the texts that the library gives."""
         return int.from_bytes(cli.info(self._connection, cli.APPLICATION_CODEPAGE)[:4], sys.byteorder)
 
+    @override
     def close(self) -> None:
-        """See Connection.close."""
         for made in list(self._open.values()):
             self._free(made)
         if self._connection:

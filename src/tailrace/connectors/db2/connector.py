@@ -13,8 +13,8 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.change_tables.connector import INSTANCES, ChangeTableConnector
-from tailrace.connectors.change_tables.connector import LogEnd as CapturedEnd
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.ranges import LogEnd as CapturedEnd
 from tailrace.connectors.change_tables.ranges import LogRange
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.change_tables.takeover import after
@@ -32,6 +32,7 @@ from tailrace.connectors.shared_log import BEGINS, Gap
 from tailrace.model.source import SourceBlock
 from tailrace.model.structure import Structure
 from tailrace.model.table_id import SCHEMA_TABLE, TableId
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
@@ -61,22 +62,24 @@ class Db2Connector(ChangeTableConnector):
         self._end_before: Reading | None = None
 
     @property
+    @override
     def source(self) -> SourceBlock:  # type: ignore[override]  # it depends on compat.version
-        """See Connector.source."""
         return source_block(self.config)
 
     @cached_property
+    @override
     def identity(self) -> str:
         """See Connector.identity: the database's name as the server has it."""
         server = self._server.ask(lambda connection: connection.value("SELECT CURRENT SERVER FROM SYSIBM.SYSDUMMY1"))
         return str(server).strip()
 
+    @override
     def _instances(self, connection: Any, end: Reading) -> tuple[Instance, ...]:
         self._states = registrations(connection, self.config)
         return super()._instances(connection, end)
 
+    @override
     def warnings(self, connection: Connection, config: Config) -> Sequence[str]:
-        """See ChangeTableConnector.warnings."""
         captured = {(each.schema, each.table): each for each in Catalog(connection, config).captured()}
         found = [
             f"{captured[name]}: {each.why}, so its changes are not captured"
@@ -89,11 +92,12 @@ class Db2Connector(ChangeTableConnector):
         self._told = found
         return found
 
+    @override
     def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
-        """See Connector.structures."""
         is_zos = config[DB2_PLATFORM] == ZOS
         return self._server.ask(lambda connection: structures(connection, Catalog(connection, config), is_zos=is_zos))
 
+    @override
     def within(self, start: Reading, end: Reading, limit: int) -> Reading:
         """See Connector.within: by the times of commits, if the configuration says so."""
         seconds = self.config[STREAMING_QUERY_TIMESPAN_SECONDS]
@@ -104,8 +108,8 @@ class Db2Connector(ChangeTableConnector):
         last = self._server.ask(lambda connection: end_of_span(connection, self.config, lsn, seconds))
         return end if last is None else min(end, Reading.of({database: last}))
 
+    @override
     def first(self, end: CapturedEnd, *, reads_tables: bool) -> tuple[Reading | None, Mapping[str, Any]]:
-        """See Connector.first."""
         position, log = super().first(end, reads_tables=reads_tables)
         return position, {**log, READ: self._now(), **self._unit({}, end.position), **self._stopped((), end.position)}
 
@@ -122,8 +126,9 @@ class Db2Connector(ChangeTableConnector):
             return {UNIT: found.to_json()}
         return {UNIT: log[UNIT]} if UNIT in log else {}
 
+    @override
     def taken_over(self, end: CapturedEnd) -> tuple[None, Mapping[str, Any]] | None:
-        """See Connector.taken_over. Nobody knows when Debezium read the log, so what is pruned is looked at."""
+        """Nobody knows when Debezium read the log, so what is pruned is looked at."""
         taken = super().taken_over(end)
         if taken is not None:
             lsn = after(self.parse(taken[1][BEGINS]).lsn(self.config[DATABASE_DBNAME]))
@@ -131,20 +136,20 @@ class Db2Connector(ChangeTableConnector):
                 raise pruned(lsn).cause
         return taken
 
+    @override
     def advanced(
         self, config: Config, here: Reached, start: Reading, to: Reading, end: CapturedEnd | None
     ) -> Mapping[str, Any]:
-        """See Connector.advanced."""
         log = super().advanced(config, here, start, to, end)
         if end is None:
             return log
         unit = {UNIT: here.log[UNIT]} if to == start and UNIT in here.log else self._unit(here.log, to)
         return {**log, READ: self._now(), **unit, **self._stopped(here.log.get(STOPPED, ()), to)}
 
+    @override
     def ranges(
         self, config: Config, start: Reached, begin: Reading, end: Reached, *, is_whole: bool
     ) -> Sequence[LogRange]:
-        """See Connector.ranges."""
         found = super().ranges(config, start, begin, end, is_whole=is_whole)
         lacking = tuple(self._lacking(config, start, begin, end))
         if not lacking:
@@ -177,6 +182,7 @@ class Db2Connector(ChangeTableConnector):
             self._time = time.monotonic(), now.isoformat(timespec="seconds")
         return self._time[1]
 
+    @override
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: Reading | None = None, is_routine: bool = False
     ) -> Gap | None:

@@ -11,6 +11,7 @@ from tailrace.connectors.db2.cli.library import Db2Error
 from tailrace.connectors.retry import driver_error_of
 from tailrace.connectors.snapshot_ports import Failures
 from tailrace.errors import SourceError
+from tailrace.override import override
 
 _PREFIX = re.compile(r"^(\[[^\]]*\]\s*)+")
 _NO_MECHANISM = 'reason "17"'
@@ -65,37 +66,39 @@ class Db2Failures(Failures):
 
     driver_error: type[Exception] = Db2Error
 
+    @override
     def is_transient(self, error: BaseException) -> bool:
-        """See Failures.is_transient."""
         found = driver_error_of(error)
         if not isinstance(found, Db2Error):
             return False
         is_locked = found.code in _LOCKED or found.state in _LOCKED_STATES
         return self.is_lost(error) or is_locked or found.code in _PASSING
 
+    @override
     def is_refused(self, error: BaseException) -> bool:
         """See Failures.is_refused: a standby is where the address leads."""
         found = driver_error_of(error)
         return isinstance(found, Db2Error) and found.code in _STANDBY
 
+    @override
     def is_lost(self, error: BaseException) -> bool:
-        """See Failures.is_lost."""
         found = driver_error_of(error)
         if not isinstance(found, Db2Error) or found.code in (LOGIN_FAILED, *NO_DATABASE, *_PASSING):
             return False
         return found.code in _LOST or found.state.startswith(_LOST_STATES)
 
+    @override
     def is_passing(self, error: BaseException) -> bool:
-        """See Failures.is_passing."""
         return self.is_transient(error)
 
+    @override
     def line(self, error: BaseException) -> str:
         """See Failures.line: the server's own words."""
         return _PREFIX.sub("", str(driver_error_of(error)).partition("\n")[0]).strip()
 
     @contextmanager
+    @override
     def translated(self, doing: str) -> Iterator[None]:
-        """See Failures.translated."""
         try:
             yield
         except Db2Error as error:

@@ -10,6 +10,7 @@ from tailrace.config import Config
 from tailrace.config.resolve import Check
 from tailrace.connectors.db2 import config as properties_of_connector
 from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
+from tailrace.override import override
 
 if TYPE_CHECKING:
     from tailrace.connectors.db2.admin import Db2Admin
@@ -26,40 +27,40 @@ class Db2Package(ConnectorPackage):
     stop_property = None
     replica_properties: Mapping[str, str] = {"value.loss.handling.mode": "text"}
 
+    @override
     def resolve(self, properties: Mapping[str, object], checks: Sequence[Check] = ()) -> Config:
-        """See ConnectorPackage.resolve."""
         return properties_of_connector.resolve(properties, checks)
 
+    @override
     def source_block(self, config: Config) -> SourceBlock:
-        """See ConnectorPackage.source_block."""
         from tailrace.connectors.db2.record_format import source_block
 
         return source_block(config)
 
+    @override
     def connector(self, config: Config) -> Db2Connector:
-        """See ConnectorPackage.connector."""
         from tailrace.connectors.db2.connector import Db2Connector
 
         return Db2Connector(config)
 
+    @override
     def admin(self, config: Config) -> Db2Admin:
-        """See ConnectorPackage.admin."""
         from tailrace.connectors.db2.admin import Db2Admin
 
         return Db2Admin(config)
 
+    @override
     def new_source(self, url: str) -> NewSource:
-        """See ConnectorPackage.new_source."""
         from tailrace.connectors.db2.url import new_source
 
         return new_source(url)
 
+    @override
     def bench(self, config: Config, schema: str) -> Db2Probes:
-        """See ConnectorPackage.bench."""
         from tailrace.connectors.db2.verify import Db2Probes
 
         return Db2Probes(config, schema)
 
+    @override
     def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str | list[str]]:
-        """See ConnectorPackage.capturing."""
         return {self.include_list: [re.escape(table.id.filtered) for table in tables]}

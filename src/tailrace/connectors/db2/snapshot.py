@@ -26,6 +26,7 @@ from tailrace.connectors.db2.position import SOURCE_TYPE, literal_of
 from tailrace.connectors.db2.types.values import CHARACTERS, Db2Type
 from tailrace.connectors.db2.user_text import GRAMMAR
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 _LEVELS = {"read_uncommitted": "UR", "read_committed": "CS", "repeatable_read": "RS", "exclusive": "RS"}
 _WHOLE = {"SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
@@ -48,60 +49,63 @@ class Db2Dialect(Dialect):
     grammar = GRAMMAR
     lsn = "cdc_data.IBMSNAP_COMMITSEQ"
 
+    @override
     def is_missing(self, error: BaseException) -> bool:
-        """See Dialect.is_missing."""
         return failures.is_missing(error)
 
+    @override
     def connect(self, config: Config, application: str, database: str) -> Connection:
-        """See Dialect.connect."""
         return connect(config, application)
 
+    @override
     def server(self, config: Config, application: str = "tailrace planner") -> Server:
-        """See Dialect.server."""
         return Server(config, application)
 
+    @override
     def catalog(self, connection: Any, config: Config) -> Catalog:
-        """See Dialect.catalog."""
         return Catalog(connection, config)
 
+    @override
     def name(self, text: str) -> str:
-        """See Dialect.name."""
         return statements.name(text)
 
+    @override
     def table(self, id_: TableId) -> str:
-        """See Dialect.table."""
         return statements.table(id_)
 
+    @override
     def text(self, value: str) -> str:
-        """See Dialect.text."""
         return statements.text(value)
 
+    @override
     def literal_of(self, lsn: str) -> str:
-        """See Dialect.literal_of."""
         return literal_of(lsn)
 
+    @override
     def limited(self, statement: str, rows: int) -> str:
-        """See Dialect.limited."""
         return f"{statement} FETCH FIRST {rows} ROWS ONLY"
 
+    @override
     def one_row(self, expressions: Sequence[str]) -> str:
-        """See Dialect.one_row."""
         return f"SELECT {', '.join(expressions)} FROM SYSIBM.SYSDUMMY1"
 
+    @override
     def as_text(self, expression: str, size: int | None = None) -> str:
         """See Dialect.as_text: the columns of a signal table are text, of at most 32 kB."""
         return expression
 
+    @override
     def key_text(self, column: str, kind: Db2Type) -> str:
         """See Dialect.key_text: 24:00:00, and more digits of fraction than Python has, are kept by texts alone."""
         return f"VARCHAR({column})" if kind.name in ("TIME", "TIMESTAMP") else column
 
+    @override
     def texts(self, values: Sequence[Any]) -> tuple[str | None, ...]:
-        """See Dialect.texts."""
         return tuple(None if value is None else _text(value) for value in values)
 
+    @override
     def literal(self, kind: Db2Type, value: str) -> str:
-        """See Dialect.literal. Text that is none of the type makes the server refuse the statement."""
+        """Text that is none of the type makes the server refuse the statement."""
         if kind.is_binary or kind.name in ("BINARY", "VARBINARY"):
             return f"CAST(X'{value}' AS {kind.declared})" if re.fullmatch(r"[0-9a-fA-F]*", value) else "X'?'"
         if kind.name in _EXACT and _NUMBER.fullmatch(value):
@@ -114,14 +118,16 @@ class Db2Dialect(Dialect):
             return statements.text(value)
         return f"CAST({statements.text(value)} AS {kind.declared})"
 
+    @override
     def tried(self, kind: Db2Type, value: str) -> str:
         """See Dialect.tried: Db2 has no such conversion, so it is looked at here."""
         return self.literal(kind, value) if _is_of(kind, value) else f"CAST(NULL AS {kind.declared})"
 
+    @override
     def hint(self, config: Config) -> str:
-        """See Dialect.hint."""
         return ""
 
+    @override
     def size_of(self, connection: Any, table: TableId, number: int) -> tuple[int, int]:
         """See Dialect.size_of: by the statistics of RUNSTATS, else rows are counted."""
         rows, width = statistics(connection, table, is_zos=connection.is_zos)
@@ -129,18 +135,19 @@ class Db2Dialect(Dialect):
             rows = int(connection.value(f"SELECT {self.count} FROM {self.table(table)}"))
         return rows * (width if width > 0 else _ROW_BYTES), rows
 
+    @override
     def now_us(self, connection: Any) -> int:
-        """See Dialect.now_us."""
         now: datetime = connection.value("SELECT CURRENT TIMESTAMP - CURRENT TIMEZONE FROM SYSIBM.SYSDUMMY1")
         return int(now.replace(tzinfo=timezone.utc).timestamp()) * 1_000_000 + now.microsecond
 
     @contextmanager
+    @override
     def transaction(self, connection: Any, config: Config) -> Iterator[None]:
-        """See Dialect.transaction."""
         with connection.transaction():
             connection.isolate(_LEVELS[config[SNAPSHOT_ISOLATION_MODE]])
             yield
 
+    @override
     def locked(self, connection: Any, config: Config, table: TableId) -> str | None:
         """See Dialect.locked: with the level `exclusive`, until the capture program has come past the lock."""
         if config[SNAPSHOT_ISOLATION_MODE] != "exclusive" or config[SNAPSHOT_LOCKING_MODE] == "none":
@@ -157,37 +164,39 @@ class Db2Dialect(Dialect):
             return None
         return behind(log_end(connection, config).lsn(config[DATABASE_DBNAME]))
 
+    @override
     def parse(self, connection: Any, query: str) -> None:
-        """See Dialect.parse."""
         connection.prepare(query)
 
+    @override
     def undone(self, connection: Any) -> AbstractContextManager[None]:
-        """See Dialect.undone. A text that ends a transaction is a statement, and Db2 takes one at a time."""
+        """A text that ends a transaction is a statement, and Db2 takes one at a time."""
         found: AbstractContextManager[None] = connection.transaction()
         return found
 
+    @override
     def log_end(self, connection: Any, config: Config) -> Reading:
-        """See Dialect.log_end."""
         return log_end(connection, config)
 
+    @override
     def captured_us(self, connection: Any, config: Config) -> int | None:
-        """See Dialect.captured_us."""
         return captured_us(connection, config)
 
+    @override
     def wait_for_log(self, connection: Any, config: Config) -> None:
-        """See Dialect.wait_for_log."""
         wait_for_capture(connection, config, 2 * intervals(connection, config))
 
+    @override
     def follows(self, connection: Any, database: str, lsn: str, other: str) -> bool:
         """See Dialect.follows: change tables do not tell where they begin."""
         return False
 
+    @override
     def last_change(self, connection: Any, instances: Sequence[Instance], until: str) -> LastChange | None:
-        """See Dialect.last_change."""
         return last_change(connection, instances, until)
 
+    @override
     def change_table(self, connection: Any, config: Config, instance: Instance) -> RegisteredTable | None:
-        """See Dialect.change_table."""
         return change_table(Catalog(connection, config), config, instance)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from sqlglot import exp, parser, tokens
 from sqlglot.dialects.dialect import Dialect
 
+from tailrace.override import override
+
 _UNITS = frozenset(
     unit + plural
     for unit in ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "MICROSECOND")
@@ -26,6 +28,7 @@ class Db2(Dialect):
     class Parser(parser.Parser):
         """Special registers of two words (CURRENT DATE), and durations (3 DAYS)."""
 
+        @override
         def _parse_unary(self) -> exp.Expr | None:
             found = self._register() or super()._parse_unary()
             while found is not None and self._curr and self._curr.text.upper() in _UNITS:

@@ -14,6 +14,7 @@ from tailrace.connectors.db2.verify_bench import Db2Bench
 from tailrace.connectors.db2.verify_capture import DUMPED, capture_probes
 from tailrace.connectors.probe import Answer, Expectation, Probe
 from tailrace.connectors.sql_bench import BLOCKED_TABLES
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 FAILURES = DIALECT.failures
@@ -56,8 +57,8 @@ class Db2Probes(Db2Bench):
 
     own_tables = (*BLOCKED_TABLES, DUMPED)
 
+    @override
     def probes(self) -> Sequence[Probe]:
-        """See Bench.probes."""
         program = (
             Expectation("apply_sets", (0, "code -204 42704"), _APPLIES),
             Expectation(

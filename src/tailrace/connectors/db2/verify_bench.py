@@ -26,6 +26,7 @@ from tailrace.connectors.sql_bench import SqlBench
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 from tailrace.model.table_id import SCHEMA_TABLE
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 FAILURES = DIALECT.failures
@@ -48,18 +49,19 @@ class Db2Bench(SqlBench):
     def __init__(self, config: Config, schema: str) -> None:
         super().__init__(config, schema.upper())
 
+    @override
     def session(self) -> Db2Session:
-        """See SqlBench.session."""
         return Db2Session(self.config)
 
+    @override
     def table(self, name_: str) -> str:
-        """See SqlBench.table."""
         return qualified(self.schema, name_)
 
+    @override
     def key(self, case: KeyCase, key: str) -> str:
-        """See SqlBench.key."""
         return f"CAST({text(key)} AS {case.declared})"
 
+    @override
     def fill(self, table: str, first: int, count: int) -> None:
         """See Bench.fill: some hundred rows a statement, as a series by recursion is none for every server."""
         into = f'INSERT INTO {self.table(table)} ("id") VALUES'
@@ -67,8 +69,9 @@ class Db2Bench(SqlBench):
         pieces = (numbers[place : place + 500] for place in range(0, count, 500))
         self.main.together(*(f"{into} {', '.join(f'({each})' for each in piece)}" for piece in pieces))
 
+    @override
     def captured(self, *tables: str) -> None:
-        """See SqlBench.captured. A registration that fails must not stop the capture of others: STOP_ON_ERROR is N."""
+        """A registration that fails must not stop the capture of others: STOP_ON_ERROR is N."""
         ids = [TableId(self.config[DATABASE_DBNAME], self.schema, table, SCHEMA_TABLE) for table in tables]
         try:
             Db2Admin(self.config).extend(ids)
@@ -118,24 +121,24 @@ class Db2Bench(SqlBench):
         """The query for the registrations of the schema: change table's schema and name, source table."""
         return _MINE.format(control=control(self.config), schema=text(self.schema))
 
+    @override
     def commit(self, *changes: Change) -> None:
-        """See Bench.commit."""
         self.main.together(*map(self.statement, changes))
 
+    @override
     def limit_locks(self, session: Any, seconds: int) -> None:
-        """See SqlBench.limit_locks."""
         session.rows(f"SET CURRENT LOCK TIMEOUT {seconds}")
 
+    @override
     def number(self, session: Any) -> str:
-        """See SqlBench.number."""
         return str(session.rows("SELECT SYSPROC.MON_GET_APPLICATION_HANDLE() FROM SYSIBM.SYSDUMMY1")[0][0])
 
+    @override
     def kill(self, number: str) -> str:
-        """See SqlBench.kill."""
         return f"CALL SYSPROC.ADMIN_CMD('FORCE APPLICATION ({number})')"
 
+    @override
     def readers_wait(self) -> bool:
-        """See SqlBench.readers_wait."""
         return str(self.known("SELECT VALUE FROM SYSIBMADM.DBCFG WHERE NAME = 'cur_commit'")).upper() != "ON"
 
     def known(self, query: str) -> Any:
@@ -147,24 +150,25 @@ class Db2Bench(SqlBench):
         found = rows[0][0] if rows else None
         return found.strip() if isinstance(found, str) else found if isinstance(found, int | None) else str(found)
 
+    @override
     def drivers(self) -> Mapping[str, str]:
-        """See Bench.drivers."""
         return {"ibm_db": version("ibm_db")}
 
+    @override
     def code(self, error: BaseException) -> str:
         """See Bench.code: SQLCODE and SQLSTATE."""
         cause = driver_error_of(error)
         code, state = getattr(cause, "code", 0), getattr(cause, "state", "")
         return f"{code} {state}".strip() if code or state else type(cause).__name__
 
+    @override
     def connect(self, config: Config) -> None:
-        """See Bench.connect."""
         connection = connect(config, "tailrace verify")
         connection.rows(self.asking)
         connection.close()
 
+    @override
     def wrong(self) -> Sequence[Wrong]:
-        """See Bench.wrong."""
         nobody = {"database.user": "tvnobody", "database.password": "nobody-0"}
         return (
             Wrong("closed_port", {"database.port": "1"}, ("-30081 08001",), is_retried=True),
@@ -172,8 +176,8 @@ class Db2Bench(SqlBench):
             Wrong("unknown_user", nobody, ("-30082 08001",), is_retried=False),
         )
 
+    @override
     def obstacle(self) -> Finding | None:
-        """See Bench.obstacle."""
         found = self.known(f"SELECT COUNT(*) FROM {self._register} WHERE GLOBAL_RECORD = 'Y' AND SYNCHTIME IS NOT NULL")
         if str(found).startswith("code"):
             remedy = "set SQL Replication up, or name its schema: --property cdc.control.schema=..."
@@ -182,14 +186,15 @@ class Db2Bench(SqlBench):
             return Finding("capture", False, "the capture program has never run", "start asncap on the server")
         return None
 
+    @override
     def exists(self) -> bool:
-        """See Bench.exists."""
         return bool(self.main.rows(f"SELECT 1 FROM SYSCAT.SCHEMATA WHERE SCHEMANAME = {text(self.schema)}"))
 
+    @override
     def signalled(self, table: str) -> str:
-        """See Bench.signalled."""
         return f"{self.schema}.{table}"
 
+    @override
     def undo(self) -> Sequence[Undo]:
         """See Bench.undo: registrations first, as the capture program must not miss a table that it reads."""
         mine = f"WHERE SOURCE_OWNER = {text(self.schema)}"

@@ -32,6 +32,7 @@ from tailrace.connectors.retry import at_once
 from tailrace.connectors.shared_log import SharedLogAdmin
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 
 @dataclass(frozen=True, order=True)
@@ -54,8 +55,8 @@ class MongoAdmin(SharedLogAdmin):
 
     connector = MongoConnector
 
+    @override
     def found(self) -> list[Finding]:
-        """See SharedLogAdmin.found."""
         with self._server() as server:
             found: list[Finding] = server.ask(self._found)
             return found
@@ -103,9 +104,8 @@ class MongoAdmin(SharedLogAdmin):
             )
         return Finding("change stream", True, f"the change stream of the {self.config[CAPTURE_SCOPE]} opens")
 
+    @override
     def overview(self) -> list[TableOverview]:
-        """See Admin.overview."""
-
         def found(client: Client) -> list[TableOverview]:
             tables = Collections(client, self.config).all()
             return [_overview(client, table) for table in sorted(tables)]
@@ -113,31 +113,30 @@ class MongoAdmin(SharedLogAdmin):
         with self._server() as server:
             return server.ask(found)
 
+    @override
     def unreadable(self, tables: Sequence[TableId]) -> Finding:
-        """See Admin.unreadable."""
         names = ", ".join(map(str, tables))
         return Finding("find", False, f"the user may not read {names}", "grant the role read on the database")
 
+    @override
     def taken_position(self) -> str | None:
-        """See SharedLogAdmin.taken_position."""
         return takeover.position_of(self.config)
 
+    @override
     def as_debezium(self, position: Position) -> list[Entry]:
-        """See Admin.as_debezium."""
         with self._server() as server:
             entries: list[Entry] = server.ask(
                 lambda client: takeover.entries_of(client, self.config, position.to_text())
             )
             return entries
 
+    @override
     def position(self, offset: Mapping[str, Any]) -> LogPosition | None:
-        """See Admin.position."""
         text = position_of(offset)
         return None if text is None else LogPosition(text)
 
+    @override
     def state(self, pipeline: str | None = None) -> SourceState:
-        """See Admin.state."""
-
         def found(client: Client) -> SourceState:
             window = _window(client)
             details = () if window is None else (Detail("oplog", window.what, is_fine=window.ok is True),)
@@ -146,13 +145,13 @@ class MongoAdmin(SharedLogAdmin):
         with self._server() as server:
             return server.ask(found)
 
+    @override
     def extended(self) -> str:
-        """See Admin.extended."""
         return "the change stream"
 
     @contextmanager
+    @override
     def now(self) -> Iterator[SourceNow]:
-        """See Admin.now."""
         with self._server() as server:
             yield MongoNow(server.client, self.config, LogPosition(end_of(server.ask(cluster_time))))
 

@@ -42,6 +42,7 @@ from tailrace.connectors.retry import driver_error_of, retrying
 from tailrace.connectors.snapshot_ports import Failures
 from tailrace.errors import SourceError
 from tailrace.model.text.json_reader import make_room_for
+from tailrace.override import override
 
 T = TypeVar("T")
 Client = MongoClient[dict[str, Any]]
@@ -91,6 +92,7 @@ class MongoFailures(Failures):
 
     driver_error: type[Exception] = PyMongoError
 
+    @override
     def is_transient(self, error: BaseException) -> bool:
         """See Failures.is_transient: elections, restarts, networks."""
         cause = driver_error_of(error)
@@ -98,23 +100,24 @@ class MongoFailures(Failures):
             return cause.code in _TRANSIENT or cause.has_error_label("ResumableChangeStreamError")
         return isinstance(cause, AutoReconnect) and not _is_refused(cause)
 
+    @override
     def is_lost(self, error: BaseException) -> bool:
-        """See Failures.is_lost."""
         return self.is_transient(error)
 
+    @override
     def is_passing(self, error: BaseException) -> bool:
-        """See Failures.is_passing."""
         cause = driver_error_of(error)
         return self.is_transient(error) or (isinstance(cause, OperationFailure) and cause.code == SNAPSHOT_TOO_OLD)
 
+    @override
     def line(self, error: BaseException) -> str:
         """See Failures.line: without the server's whole answer, and the command that it refused."""
         text = str(error).partition("\n")[0].partition(" to execute command {")[0]
         return text.partition(", full error:")[0].partition(", Timeout:")[0].partition(", Topology Description:")[0]
 
     @contextmanager
+    @override
     def translated(self, doing: str) -> Iterator[None]:
-        """See Failures.translated."""
         try:
             yield
         except PyMongoError as error:

@@ -48,6 +48,7 @@ from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS, Gap, SharedLogConnector
 from tailrace.model.structure import Fact, Structure
 from tailrace.model.table import TableId, TableSchema
+from tailrace.override import override
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,12 @@ class MongoConnector(SharedLogConnector):
         self._compared: str | None = None
 
     @cached_property
+    @override
     def snapshots(self) -> MongoSnapshots:
-        """See Connector.snapshots."""
         return MongoSnapshots(self.config, self._server)
 
     @cached_property
+    @override
     def identity(self) -> str:
         """See Connector.identity: the replica set, or that it is a sharded cluster, and what of it is watched."""
         answer = self._server.ask(lambda client: client.admin.command("hello"))
@@ -87,18 +89,19 @@ class MongoConnector(SharedLogConnector):
         is_whole = self.config[CAPTURE_SCOPE] == "deployment"
         return name if is_whole else f"{name}/{self.config[CAPTURE_TARGET]}"
 
+    @override
     def text(self, position: str) -> str:
-        """See Connector.text."""
         return position
 
+    @override
     def tables(self, config: Config) -> list[TableSchema]:
-        """See Connector.tables."""
         rows, tables = Documents(config), self.snapshots.tables(config)
         found = [rows.schema(table) for table in tables]
         if config[SHAPE] == "table" and len(tables) == 1 and found[0].key == (KEY,):
             return [sampled(config, tables[0], self._server.ask(lambda client: self._sample(client, tables[0])))]
         return found
 
+    @override
     def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
         """See Connector.structures: a collection is known by its UUID; the log tells drops and renames at their place.
 
@@ -115,8 +118,8 @@ class MongoConnector(SharedLogConnector):
             for table, uuid in found.items()
         }
 
+    @override
     def schema(self, config: Config, table: TableId) -> TableSchema:
-        """See Connector.schema."""
         return Documents(config).schema(table)
 
     def _sample(self, client: Client, table: TableId) -> Values:
@@ -126,21 +129,22 @@ class MongoConnector(SharedLogConnector):
         answer = client[table.database].command({"aggregate": table.table, **options}, codec_options=RAW)
         return read_batch(bytes(answer.raw)).documents
 
+    @override
     def log_end(self) -> LogEnd:
-        """See Connector.log_end."""
         known = self._server.ask(written_before)
         committed = None if known is None else Committed(known[0], end_of(known[1]))
         return LogEnd(end_of(self._server.ask(cluster_time)), committed)
 
+    @override
     def committed(self, end: LogEnd) -> Committed | None:
-        """See Connector.committed."""
         return end.committed
 
+    @override
     def taken_over(self, end: LogEnd) -> tuple[str, Mapping[str, Any]] | None:
-        """See Connector.taken_over."""
         taken = takeover.position_of(self.config)
         return None if taken is None else (taken, {BEGINS: taken})
 
+    @override
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[str | None, Mapping[str, Any]]:
         """See Connector.first: the time at which the tables are read is chosen here."""
         given = self.config[CAPTURE_START_OP_TIME]
@@ -148,6 +152,7 @@ class MongoConnector(SharedLogConnector):
             return beginning_of(given), {BEGINS: beginning_of(given)}
         return super().first(end, reads_tables=reads_tables)
 
+    @override
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: str | None = None, is_routine: bool = False
     ) -> Gap | None:
@@ -186,10 +191,11 @@ class MongoConnector(SharedLogConnector):
         client[database].command({"killCursors": collection, "cursors": [answer["cursor"]["id"]]})
         return None
 
+    @override
     def ranges(self, config: Config, start: Reached, begin: str, end: Reached, *, is_whole: bool) -> Sequence[LogRange]:
         """See Connector.ranges: a change stream has one reader."""
         return [LogRange(begin, end.position)]
 
+    @override
     def close(self) -> None:
-        """See Connector.close."""
         self._server.close()

@@ -14,6 +14,7 @@ from tailrace.connectors.mongodb.types.layout import ABSENT, Flags, Values
 from tailrace.connectors.mongodb.types.strings import slices
 from tailrace.connectors.mongodb.types.walk import members
 from tailrace.errors import ConfigError
+from tailrace.override import override
 
 _EXCLUDE, _RENAME = "field.exclude.list", "field.renames"
 
@@ -70,6 +71,7 @@ class CollectionFields:
     def __bool__(self) -> bool:
         return bool(self._rules)
 
+    @override
     def __str__(self) -> str:
         return ", ".join(f"{'.'.join(rule.path)}:{rule.new_name or ''}" for rule in self._rules)
 

@@ -18,6 +18,7 @@ from tailrace.connectors.ports import Position, SourceNow
 from tailrace.errors import SourceError
 from tailrace.model.native import native_rows
 from tailrace.model.table import TableId, TableSchema
+from tailrace.override import override
 
 
 class MongoNow(SourceNow):
@@ -30,43 +31,45 @@ class MongoNow(SourceNow):
         self._time = time_of(horizon.to_text()) - 1
 
     @property
+    @override
     def horizon(self) -> Position:
-        """See SourceNow.horizon."""
         return self._horizon
 
+    @override
     def tables(self) -> list[TableId]:
-        """See SourceNow.tables."""
         with FAILURES.translated("the collections cannot be listed"):
             return self._collections.captured()
 
+    @override
     def followed(self) -> list[TableId]:
-        """See SourceNow.followed."""
         with FAILURES.translated("the collections cannot be listed"):
             return self._collections.read_first()
 
+    @override
     def table(self, table: TableId) -> TableSchema:
-        """See SourceNow.table."""
         if table not in self.tables():
             raise SourceError("the collection is gone", where=str(table), remedy="remove it from the pipeline")
         return self._documents.schema(table)
 
+    @override
     def obstacle(self, table: TableSchema, key: Sequence[str]) -> str | None:
-        """See SourceNow.obstacle."""
         return None if tuple(key) == table.key else f"its replica is not kept by {', '.join(table.key)}"
 
+    @override
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
-        """See SourceNow.rows."""
         for found, _ in self._read(table, {}):
             yield found
 
+    @override
     def texts(self, keys: pa.Table) -> list[Key]:
         """See SourceNow.texts: keys are texts already."""
         return [(text,) for text in keys.column(0).to_pylist()]
 
+    @override
     def understood(self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]) -> Iterator[pa.Table]:
-        """See SourceNow.understood."""
         yield pa.table({names[0]: pa.array([key[0] if _is_json(key[0]) else None for key in wanted], pa.string())})
 
+    @override
     def rows_of(
         self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]
     ) -> Iterator[tuple[pa.Table, pa.Array]]:

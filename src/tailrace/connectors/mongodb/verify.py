@@ -40,6 +40,7 @@ from tailrace.connectors.probe import (
 from tailrace.connectors.probe import TYPES as TYPED
 from tailrace.connectors.retry import driver_error_of
 from tailrace.errors import SourceError
+from tailrace.override import override
 
 _ID, _WATCHED = "_id", "vwatched"
 _IMAGES = {"enabled": True}
@@ -74,8 +75,8 @@ class MongoBench(Bench):
     def _database(self) -> Any:
         return self.client[self.schema]
 
+    @override
     def private(self) -> Iterable[str]:
-        """See Bench.private."""
         text = self.config[MONGODB_CONNECTION_STRING]
         parts = parts_of(text)
         hosts = [each for host, port in parts["nodelist"] for each in (host, f"{host}:{port}")]
@@ -84,18 +85,19 @@ class MongoBench(Bench):
         own = [self.schema] if self.schema != "tailrace_verify" else []
         return {str(each) for each in (*words, *own) if each}
 
+    @override
     def drivers(self) -> Mapping[str, str]:
-        """See Bench.drivers."""
         return {"pymongo": version("pymongo")}
 
+    @override
     def code(self, error: BaseException) -> str:
         """See Bench.code: the server's code, or the class of the driver's error."""
         cause = driver_error_of(error)
         code = cause.code if isinstance(cause, OperationFailure) else None
         return type(cause).__name__ if code is None else str(code)
 
+    @override
     def connect(self, config: Config) -> None:
-        """See Bench.connect."""
         client = connect(config, "tailrace verify")
         try:
             client.admin.command("ping")
@@ -103,8 +105,8 @@ class MongoBench(Bench):
         finally:
             client.close()
 
+    @override
     def wrong(self) -> Sequence[Wrong]:
-        """See Bench.wrong."""
         options = self.config[MONGODB_CONNECTION_STRING].partition("?")[2]
         closed = {
             "mongodb.connection.string": f"mongodb://127.0.0.1:1/?{options}",
@@ -116,19 +118,19 @@ class MongoBench(Bench):
             Wrong("unknown_user", nobody, ("18",), is_retried=False),
         )
 
+    @override
     def obstacle(self) -> Finding | None:
-        """See Bench.obstacle."""
         hello = self.client.admin.command("hello")
         if "setName" in hello or hello.get("msg") == "isdbgrid":
             return None
         return Finding("topology", False, "the server is no replica set, so it has no log", "start it with --replSet")
 
+    @override
     def exists(self) -> bool:
-        """See Bench.exists."""
         return bool(self._database.list_collection_names())
 
+    @override
     def prepare(self) -> None:
-        """See Bench.prepare."""
         for table in (ROWS, LARGE, QUIET, BUSY):
             self._database.create_collection(table, changeStreamPreAndPostImages=_IMAGES)
         for group, cases in self.types.items():
@@ -139,8 +141,8 @@ class MongoBench(Bench):
             collection = self._database.create_collection(f"{KEYED}{place}", **options)
             collection.insert_many([{_ID: key} for key in case.keys])
 
+    @override
     def commit(self, *changes: Change) -> None:
-        """See Bench.commit."""
         with self.client.start_session() as session:
             session.with_transaction(lambda session: self._change(changes, session))
 
@@ -156,14 +158,14 @@ class MongoBench(Bench):
                 assert isinstance(change, Delete)
                 collection.delete_one({_ID: change.key}, session=session)
 
+    @override
     def fill(self, table: str, first: int, count: int) -> None:
-        """See Bench.fill."""
         documents = [{_ID: key} for key in range(first, first + count)]
         with self.client.start_session() as session:
             session.with_transaction(lambda session: self._database[table].insert_many(documents, session=session))
 
+    @override
     def properties(self, *tables: str) -> Mapping[str, str]:
-        """See Bench.properties."""
         return {
             **self.config.given,
             "capture.scope": "database",
@@ -173,25 +175,27 @@ class MongoBench(Bench):
             "collection.include.list": ",".join(f"{self.schema}\\.{table}" for table in tables),
         }
 
+    @override
     def signalled(self, table: str) -> str:
-        """See Bench.signalled."""
         return f"{self.schema}.{table}"
 
+    @override
     def image(self, written: Any) -> dict[str, Any] | None:
-        """See Bench.image."""
         if written is None:
             return None
         document = json.loads(written, parse_constant=str)  # NaN and Infinity, which no report could have
         return {KEY if name == _ID else name: value for name, value in document.items()}
 
+    @override
     def release(self, *tables: str) -> None:
         """See Bench.release: a change stream makes nothing."""
 
+    @override
     def copy_types(self, group: str) -> None:
-        """See Bench.copy_types."""
         collection = self._database[f"{TYPED}_{group}"]
         collection.insert_one({_ID: 2, **{case.name: case.literal for case in self.types[group]}})
 
+    @override
     def undo(self) -> Sequence[Undo]:
         """See Bench.undo: by collection, so that of a database of that name nothing else goes."""
         return [
@@ -199,14 +203,14 @@ class MongoBench(Bench):
             for table in self.tables
         ]
 
+    @override
     def close(self) -> None:
-        """See Bench.close."""
         if self._client is not None:
             self._client.close()
             self._client = None
 
+    @override
     def probes(self) -> Sequence[Probe]:
-        """See Bench.probes."""
         server, roles = "Which server is this, and how is it set?", "Which roles has the user?"
         has_log = (Expectation("has_log", (True,), "Without a replica set there is no log to read."),)
         stream = (

@@ -258,7 +258,7 @@ class PostgresConnector:
             begin,
             end.position,
             last_commit(end.log),
-            xmin,
+            xmin=xmin,
             timeline=end.log.get("timeline"),
             since_us=start.ts_us,
             seen=claim(start).seen,

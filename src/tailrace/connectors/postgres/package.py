@@ -12,6 +12,7 @@ from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
 from tailrace.connectors.postgres import config as properties_of_connector
 from tailrace.connectors.postgres.options import SLOT_DROP_ON_STOP
 from tailrace.connectors.postgres.position import source_block
+from tailrace.override import override
 
 if TYPE_CHECKING:
     from tailrace.connectors.postgres.admin.admin import PostgresAdmin
@@ -32,40 +33,40 @@ class PostgresPackage(ConnectorPackage):
         "value.loss.handling.mode": "text",
     }
 
+    @override
     def resolve(self, properties: Mapping[str, object], checks: Sequence[Check] = ()) -> Config:
-        """See ConnectorPackage.resolve."""
         return properties_of_connector.resolve(properties, checks)
 
+    @override
     def source_block(self, config: Config) -> SourceBlock:
-        """See ConnectorPackage.source_block."""
         return source_block(config)
 
+    @override
     def connector(self, config: Config) -> PostgresConnector:
-        """See ConnectorPackage.connector."""
         from tailrace.connectors.postgres.connector import PostgresConnector
 
         return PostgresConnector(config)
 
+    @override
     def admin(self, config: Config) -> PostgresAdmin:
-        """See ConnectorPackage.admin."""
         from tailrace.connectors.postgres.admin.admin import PostgresAdmin
 
         return PostgresAdmin(config)
 
+    @override
     def new_source(self, url: str) -> NewSource:
-        """See ConnectorPackage.new_source."""
         from tailrace.connectors.postgres.admin.url import new_source
 
         return new_source(url)
 
+    @override
     def bench(self, config: Config, schema: str) -> PostgresBench:
-        """See ConnectorPackage.bench."""
         from tailrace.connectors.postgres.verify import PostgresBench
 
         return PostgresBench(config, schema)
 
+    @override
     def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str | list[str]]:
-        """See ConnectorPackage.capturing."""
         listed = [expression(table.id.schema, table.id.table) for table in tables]
         via_root = any(table.is_partitioned for table in tables)
         return {self.include_list: listed, **({"publish.via.partition.root": "true"} if via_root else {})}

@@ -17,6 +17,7 @@ from tailrace.connectors.probe import Answer, Expectation, Probe, Undo, Wrong
 from tailrace.connectors.retry import driver_error_of
 from tailrace.connectors.sql_bench import BLOCKED_TABLES, SqlBench
 from tailrace.errors import SourceError
+from tailrace.override import override
 
 _SETTINGS = (
     *("server_version", "wal_level", "server_encoding", "lc_collate", "max_replication_slots", "max_wal_senders"),
@@ -60,36 +61,38 @@ class PostgresBench(SqlBench):
     killed_codes = ("57P01",)
     own_tables = (*BLOCKED_TABLES, _PEEKED)
 
+    @override
     def session(self) -> PostgresSession:
-        """See SqlBench.session."""
         return PostgresSession(self.config)
 
+    @override
     def table(self, name: str) -> str:
-        """See SqlBench.table."""
         return f"{self.column(self.schema)}.{self.column(name)}"
 
+    @override
     def captured(self, *tables: str) -> None:
         """See SqlBench.captured: deletes have all old values. A pipeline makes slot and publication by itself."""
         self.run(*(f"ALTER TABLE {self.table(table)} REPLICA IDENTITY FULL" for table in tables))
 
+    @override
     def limit_locks(self, session: Any, seconds: int) -> None:
-        """See SqlBench.limit_locks."""
         session.rows(f"SET lock_timeout = '{seconds}s'")
 
+    @override
     def number(self, session: Any) -> str:
-        """See SqlBench.number."""
         return str(session.rows("SELECT pg_backend_pid()")[0][0])
 
+    @override
     def kill(self, number: str) -> str:
-        """See SqlBench.kill."""
         return f"SELECT pg_terminate_backend({number})"
 
+    @override
     def readers_wait(self) -> bool:
         """See SqlBench.readers_wait: never."""
         return False
 
+    @override
     def drivers(self) -> Mapping[str, str]:
-        """See Bench.drivers."""
         import adbc_driver_postgresql
 
         libpq = psycopg.pq.version()
@@ -99,19 +102,20 @@ class PostgresBench(SqlBench):
             "adbc_driver_postgresql": adbc_driver_postgresql.__version__,
         }
 
+    @override
     def code(self, error: BaseException) -> str:
         """See Bench.code: the SQLSTATE. Of a connection that is refused, libpq passes none on."""
         cause = driver_error_of(error)
         state = cause.sqlstate if isinstance(cause, psycopg.Error) else None
         return state or type(cause).__name__
 
+    @override
     def connect(self, config: Config) -> None:
-        """See Bench.connect."""
         with connect(config, application="tailrace verify") as connection:
             connection.execute("SELECT 1")
 
+    @override
     def wrong(self) -> Sequence[Wrong]:
-        """See Bench.wrong."""
         nobody = {"database.user": "tailrace_verify_nobody", "database.password": "none"}
         return (
             Wrong("unknown_user", nobody, ("28P01", "28000", "OperationalError"), is_retried=False),
@@ -124,8 +128,8 @@ class PostgresBench(SqlBench):
             ),
         )
 
+    @override
     def obstacle(self) -> Finding | None:
-        """See Bench.obstacle."""
         level = self.main.rows("SELECT current_setting('wal_level'), pg_is_in_recovery()")[0]
         if level[1]:
             return Finding("version", False, "the server is a standby", "give the URL of the primary, or --read-only")
@@ -134,10 +138,11 @@ class PostgresBench(SqlBench):
             return Finding("wal_level", False, f"wal_level is {level[0]}", remedy)
         return None
 
+    @override
     def exists(self) -> bool:
-        """See Bench.exists."""
         return bool(self.main.rows(f"SELECT FROM pg_namespace WHERE nspname = {self.text(self.schema)}"))
 
+    @override
     def properties(self, *tables: str) -> Mapping[str, str]:
         """See Bench.properties: slot and publication have the first table's name."""
         own = f"{self.schema}_{tables[0]}".lower()
@@ -152,16 +157,16 @@ class PostgresBench(SqlBench):
             "binary.handling.mode": "hex",
         }
 
+    @override
     def signalled(self, table: str) -> str:
-        """See Bench.signalled."""
         return f"{self.schema}.{table}"
 
+    @override
     def image(self, written: Any) -> dict[str, Any] | None:
-        """See Bench.image."""
         return None if written is None else dict(written)
 
+    @override
     def release(self, *tables: str) -> None:
-        """See Bench.release."""
         self._drop_slot(f"{self.schema}_{tables[0]}".lower())
 
     def _drop_slot(self, name: str) -> None:
@@ -177,6 +182,7 @@ class PostgresBench(SqlBench):
         if self.main.rows(f"SELECT {mine}"):
             raise SourceError("the slot is in use", where=f"slot {name}", remedy="stop what reads it, and drop it")
 
+    @override
     def undo(self) -> Sequence[Undo]:
         """See Bench.undo: slots keep log, so they go first."""
         names = [f"{self.schema}_{table}".lower() for table in self.tables]
@@ -191,8 +197,8 @@ class PostgresBench(SqlBench):
         statements.append(f"DROP SCHEMA IF EXISTS {self.column(self.schema)}")
         return [*slots, *(Undo(each, lambda each=each: self.run(each)) for each in statements)]  # type: ignore[misc]
 
+    @override
     def probes(self) -> Sequence[Probe]:
-        """See Bench.probes."""
         settings = "Which version is this, and how is it set?"
         expected = (Expectation("wal_level", ("logical",), "No log can be read before wal_level is logical."),)
         messages = "What does the log say of an insert, updates, a new key, a delete and a truncate?"

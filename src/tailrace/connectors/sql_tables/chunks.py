@@ -22,6 +22,7 @@ from tailrace.connectors.sql_tables.images import block, expression, images, sel
 from tailrace.connectors.sql_tables.keys import KeyColumn, after, key_columns, literal, order, printed
 from tailrace.connectors.sql_tables.tables import Connection, Described
 from tailrace.model.table import TableId, TableSchema
+from tailrace.override import override
 
 # Keys of one statement.
 _PIECE = 500
@@ -36,13 +37,14 @@ class Session(ChunkSession):
     config: Config
     signals: SignalSource
 
+    @override
     def window(self, table: TableId) -> AbstractContextManager[None]:
         """See ChunkSession.window: the marks are in the table's own database."""
         return self.signals.window(self.connection, table.database)
 
     @contextmanager
+    @override
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[PagedTable]:
-        """See ChunkSession.table."""
         catalog = self.dialect.catalog(self.connection, self.config)
         number = catalog.tables().get(table)
         if number is None:
@@ -72,10 +74,11 @@ class PagedTable(ChunkTable):
     described: Described
 
     @property
+    @override
     def schema(self) -> TableSchema:
-        """See ChunkTable.schema."""
         return self.captured.schema
 
+    @override
     def page(self, condition: str | None, surrogate: str | None) -> Paging:
         """By the key of the signal or of the events; equal keys are distinguished by the table's own."""
         names = self.paged_by(surrogate)
@@ -86,16 +89,16 @@ class PagedTable(ChunkTable):
         written = None if condition is None else self.dialect.grammar.condition(condition)
         return Paging(self, written, (*key, *own))
 
+    @override
     def fence(self) -> str:
-        """See ChunkTable.fence."""
         return self.dialect.log_end(self.connection, self.config).to_text()
 
+    @override
     def end(self) -> Position:
-        """See ChunkTable.end."""
         return self.dialect.log_end(self.connection, self.config)
 
+    @override
     def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
-        """See ChunkTable.rows_of."""
         columns = self.key_of(self.schema.key)
         check_width(keys, len(columns), str(self.schema.id))
         found, there = self.found(columns, keys)
@@ -155,8 +158,8 @@ class PagedTable(ChunkTable):
         columns = block(rows) if rows else [pa.nulls(0)] * len(self.schema.columns)
         return images(self.captured, columns, len(rows))
 
+    @override
     def source(self, count: int, end: Position) -> pa.StructArray:
-        """See ChunkTable.source."""
         return self.dialect.source_at(self.connection, self.config, self.schema.id, end, count)
 
 
@@ -173,10 +176,11 @@ class Paging(Page):
         return self.table.dialect.table(self.table.schema.id)
 
     @property
+    @override
     def key_text(self) -> str:
-        """See Page.key_text."""
         return ", ".join(f"{self.table.dialect.name(column.name)} {column.type.declared}" for column in self.key)
 
+    @override
     def check(self) -> None:
         """See Page.check: the server parses it where no parenthesis is open that it could close, then in its place."""
         if self.condition is None:
@@ -185,23 +189,23 @@ class Paging(Page):
         dialect.parse(connection, f"SELECT CASE WHEN {self.condition} THEN 1 END AS met FROM {self._name}")
         dialect.parse(connection, f"SELECT 1 AS met FROM {self._name}{self._where()}")
 
+    @override
     def estimate(self) -> int:
-        """See Page.estimate."""
         statement = f"SELECT {self.table.dialect.count} FROM {self._name}{self._where()}"
         return int(self.table.connection.value(statement))
 
+    @override
     def maximum(self) -> PagingKey | None:
-        """See Page.maximum."""
         dialect = self.table.dialect
         backwards = order(dialect, self.key, " DESC")
         statement = f"SELECT {printed(dialect, self.key)} FROM {self._name}{self._where()} ORDER BY {backwards}"
         rows = self.table.connection.rows(dialect.limited(statement, 1))
         return dialect.texts(rows[0]) if rows else None
 
+    @override
     def after(
         self, last: PagingKey | None, maximum: PagingKey, size: int
     ) -> tuple[pa.StructArray, PagingKey | None, int]:
-        """See Page.after."""
         dialect = self.table.dialect
         conditions = [f"NOT {after(dialect, self.key, maximum)}"]
         conditions += [after(dialect, self.key, last)] if last is not None else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,6 +26,7 @@ from tailrace.connectors.table_split import TableSplit
 from tailrace.model.arrow import repeat
 from tailrace.model.change import READ, ChangeBatch, SnapshotRead
 from tailrace.model.table import TableId, TableSchema
+from tailrace.override import override
 
 # Rows of a fetch where snapshot.fetch.size is 0.
 _FETCHED = 10_000
@@ -64,6 +65,7 @@ class Split(TableSplit):
     key: tuple[KeyColumn, ...] = ()
     low: PagingKey | None = None
     high: PagingKey | None = None
+    _: KW_ONLY
     select: str | None = None
     is_whole: bool = True
     structures: tuple[Described, ...] = ()
@@ -74,8 +76,8 @@ class Split(TableSplit):
         return self.read_at(self.moment.begins(self.table))
 
     @property
+    @override
     def resume_point(self) -> Place | None:
-        """See SnapshotSplit.resume_point."""
         if self.low is None:
             return None
         return Place((), self.low, self.snapshot)

@@ -11,6 +11,7 @@ from tailrace.connectors.signal_source import NotSignals, SignalTable, Stored
 from tailrace.connectors.sql_tables.dialect import SqlDialect
 from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 
 @dataclass
@@ -28,12 +29,13 @@ class SqlSignals(SignalTable):
         return {table.database: SqlSignals(dialect, config, table) for table in tables_of_signals(config)}
 
     @property
+    @override
     def name(self) -> str:
-        """See SignalTable.name."""
         return str(self.table)
 
+    @override
     def read(self, connection: Connection, limit: int) -> list[Stored]:
-        """See SignalTable.read. The order is the server's."""
+        """The order is the server's."""
         dialect = self.dialect
         id_, kind, data = map(dialect.name, self._names(connection))
         statement = (
@@ -48,13 +50,13 @@ class SqlSignals(SignalTable):
             raise
         return [(Signal(id_ or "", kind, data), None) for id_, kind, data in found]
 
+    @override
     def insert(self, connection: Connection, id_: str, kind: str, data: str) -> None:
-        """See SignalTable.insert."""
         given = ", ".join(map(self.dialect.text, (id_, kind, data)))
         connection.run(f"INSERT INTO {self.dialect.table(self.table)} VALUES ({given})")
 
+    @override
     def delete(self, connection: Connection, id_: str) -> None:
-        """See SignalTable.delete."""
         first = self.dialect.name(self._names(connection)[0])
         connection.run(f"DELETE FROM {self.dialect.table(self.table)} WHERE {first} = {self.dialect.text(id_)}")
 

@@ -20,6 +20,7 @@ from tailrace.connectors.sql_tables.signal_table import SqlSignals
 from tailrace.connectors.sql_tables.splits import SqlCuts
 from tailrace.connectors.sql_tables.tables import Connection, Server
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,12 @@ class SqlSnapshots(OnDemandSnapshots):
         self.dialect, self.server, self.failures = dialect, server, dialect.failures
         self._signals = SignalSource(config, self.failures, SqlSignals.of(dialect, config))
 
+    @override
     def tables(self, config: Config) -> list[TableId]:
-        """See Snapshots.tables."""
         return self.server.ask(lambda connection: self.dialect.catalog(connection, config).captured())
 
+    @override
     def sizes(self, config: Config) -> list[tuple[str, int]]:
-        """See Snapshots.sizes."""
         found = self.server.ask(lambda connection: CapturedTables(self.dialect, connection, config).sizes())
         return [(str(table), size) for table, size in found]
 
@@ -62,10 +63,11 @@ class SqlSnapshots(OnDemandSnapshots):
         """The present moment, for a snapshot on demand. May raise the driver's errors."""
         raise NotImplementedError
 
+    @override
     def open(self, config: Config, application: str, *, once: bool = False) -> Handle:
-        """See Snapshots.open."""
         return Handle(self.server.ask(lambda connection: self.moment(connection, config)), tells_structures=once)
 
+    @override
     def cut(
         self,
         config: Config,
@@ -74,8 +76,6 @@ class SqlSnapshots(OnDemandSnapshots):
         place: Place | None,
         plan: Callable[[SqlCuts], list[Split]],
     ) -> Sequence[Split]:
-        """See Snapshots.cut."""
-
         def planned(connection: Connection) -> list[Split]:
             has_select = wanted is not None and any(select is not None for select in wanted.values())
             with self.dialect.undone(connection) if has_select else nullcontext():
@@ -87,6 +87,7 @@ class SqlSnapshots(OnDemandSnapshots):
 
         return self.server.ask(planned)
 
+    @override
     def verified(self, config: Config, handle: Handle, place: Place) -> Place:
         """See Snapshots.verified: a table that has another key by now is begun again."""
         last = place.last
@@ -100,13 +101,14 @@ class SqlSnapshots(OnDemandSnapshots):
 
         return place if self.server.ask(goes_on) else place.restarted()
 
+    @override
     def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
-        """See OnDemandSnapshots.new_signals."""
         return self.server.ask(lambda connection: self._signals.new(connection, handled))
 
     @contextmanager
+    @override
     def chunks(self, config: Config) -> Iterator[Session]:
-        """See OnDemandSnapshots.chunks. A lost connection is let go, so that the next session has another one."""
+        """A lost connection is let go, so that the next session has another one."""
         try:
             yield Session(self.dialect, self.server.connection, config, self._signals)
         except Exception as error:
@@ -114,8 +116,8 @@ class SqlSnapshots(OnDemandSnapshots):
                 self.server.close()
             raise
 
+    @override
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
-        """See OnDemandSnapshots.existing."""
         config = self.server.config
         known = self.server.ask(lambda connection: self.dialect.catalog(connection, config).tables())
         return [table for table in tables if table in known]

@@ -19,6 +19,7 @@ from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.errors import SourceError
 from tailrace.model.native import compared_rows
 from tailrace.model.table import TableId, TableSchema
+from tailrace.override import override
 
 _PIECE = 500
 _BLOCK = 20_000
@@ -33,6 +34,7 @@ class SqlTablesNow(SourceNow):
         self._tables: dict[TableId, PagedTable] = {}
 
     @cached_property
+    @override
     def horizon(self) -> Position:
         """See SourceNow.horizon: queried once the log had time to get what is committed by now."""
         with self._translated("the capture program cannot be queried"):
@@ -42,18 +44,18 @@ class SqlTablesNow(SourceNow):
     def _translated(self, doing: str) -> AbstractContextManager[None]:
         return self._dialect.failures.translated(doing)
 
+    @override
     def tables(self) -> list[TableId]:
-        """See SourceNow.tables."""
         with self._translated("the tables cannot be listed"):
             return self._catalog.captured()
 
+    @override
     def followed(self) -> list[TableId]:
-        """See SourceNow.followed."""
         with self._translated("the tables cannot be listed"):
             return self._catalog.read_first()
 
+    @override
     def table(self, table: TableId) -> TableSchema:
-        """See SourceNow.table."""
         with self._translated(f"{table} cannot be looked at"):
             number = self._catalog.tables().get(table)
             captured = None if number is None else self._catalog.table(table)
@@ -68,8 +70,8 @@ class SqlTablesNow(SourceNow):
         self._tables[table] = PagedTable(self._dialect, self._connection, self._config, captured, whole)
         return captured.schema
 
+    @override
     def obstacle(self, table: TableSchema, key: Sequence[str]) -> str | None:
-        """See SourceNow.obstacle."""
         if not key:
             return None
         if tuple(key) != table.key:
@@ -78,23 +80,24 @@ class SqlTablesNow(SourceNow):
             unique = self._catalog.unique(table.id, self._catalog.tables()[table.id])
         return None if is_unique(key, unique) else key_not_unique(key)
 
+    @override
     def left_out(self, table: TableSchema) -> Sequence[str]:
-        """See SourceNow.left_out."""
         return self._tables[table.id].captured.left_out
 
+    @override
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
-        """See SourceNow.rows."""
         captured = self._tables[table.id].captured
         statement = f"SELECT {', '.join(selected(self._dialect.name, captured))} FROM {self._dialect.table(table.id)}"
         with self._translated(f"{table.id} cannot be read"):
             for found in self._connection.blocks(statement, _BLOCK):
                 yield compared_rows(table, images(captured, found, len(found[0])))
 
+    @override
     def texts(self, keys: pa.Table) -> list[Key]:
-        """See SourceNow.texts."""
         columns = [_texts(column.combine_chunks()).fill_null("").to_pylist() for column in keys.columns]
         return list(zip(*columns, strict=True))
 
+    @override
     def understood(self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]) -> Iterator[pa.Table]:
         """See SourceNow.understood: the server makes null of what is none."""
         found = self._tables[table.id]
@@ -116,6 +119,7 @@ class SqlTablesNow(SourceNow):
             ]
             yield compared_rows(schema, pa.StructArray.from_arrays(columns, fields=list(schema.row_type)))
 
+    @override
     def rows_of(
         self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]
     ) -> Iterator[tuple[pa.Table, pa.Array]]:

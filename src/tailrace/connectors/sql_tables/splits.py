@@ -19,6 +19,7 @@ from tailrace.connectors.sql_tables.rows import Moment, Split
 from tailrace.connectors.sql_tables.tables import Connection, Described
 from tailrace.connectors.user_select import UserSelect
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 
 class SqlCuts(CapturedTables, Cuts):
@@ -40,6 +41,7 @@ class SqlCuts(CapturedTables, Cuts):
         self._moment, self._wanted = moment, wanted
         self._selects = overrides(config) if wanted is None else wanted
 
+    @override
     def splits(self, table: TableId, resumed: Place | None) -> list[Split]:
         """See Cuts.splits: a table without rows has one split."""
         # A SELECT of the configuration may be given for schema.table, too.
@@ -119,8 +121,8 @@ class SqlCuts(CapturedTables, Cuts):
         found = self.connection.rows(statement)
         return [low, *(self.dialect.texts(row) for row in found[: count - 1])]
 
+    @override
     def has_rows(self, split: Split) -> bool:
-        """See Cuts.has_rows."""
         condition = f" WHERE {after(self.dialect, split.key, split.low)}" if split.low else ""
         table = self.dialect.table(split.table)
         if split.select is not None:
@@ -128,8 +130,8 @@ class SqlCuts(CapturedTables, Cuts):
         statement = f"SELECT 1 FROM {table}{condition}"
         return bool(self.connection.rows(self.dialect.limited(statement, 1)))
 
+    @override
     def count(self, split: Split) -> int:
-        """See Cuts.count."""
         return int(self.connection.value(f"SELECT {self.dialect.count} FROM {self.dialect.table(split.table)}"))
 
     def _listed(self, select: str, described: Described) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
@@ -56,6 +56,7 @@ class SourceColumn:
     type: Any  # a ColumnType; those of a dialect know more
     required: bool
     is_identity: bool = False
+    _: KW_ONLY
     is_computed: bool = False
     default: str | None = None
     comment: str | None = None

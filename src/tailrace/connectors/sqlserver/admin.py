@@ -27,6 +27,7 @@ from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
+from tailrace.override import override
 
 _LAG = """
 SELECT MAX(tran_end_time), DATEDIFF(second, MAX(tran_end_time), GETDATE()) FROM {db}.cdc.lsn_time_mapping
@@ -44,12 +45,12 @@ class SqlServerAdmin(ChangeTableAdmin):
     connector = SqlServerConnector
     has_databases = True
 
+    @override
     def databases(self) -> tuple[str, ...]:
-        """See ChangeTableAdmin.databases."""
         return tuple(self.config[DATABASE_NAMES])
 
+    @override
     def findings(self, connection: Connection) -> Iterator[Finding]:
-        """See ChangeTableAdmin.findings."""
         place = platform(connection)
         where = f"{place.title} at {self.config[DATABASE_HOSTNAME]}"
         kind = place.kind.value if place.kind is not Kind.SERVER else "on Linux" if place.is_linux else None
@@ -122,9 +123,8 @@ class SqlServerAdmin(ChangeTableAdmin):
             remedy = f"{place.granting_state()}, or set database.sqlserver.agent.status.query"
             yield Finding("agent", None, what, remedy)
 
+    @override
     def overview(self) -> list[TableOverview]:
-        """See Admin.overview."""
-
         def found(connection: Connection) -> list[TableOverview]:
             catalog = Catalog(connection, self.config)
             newest = {each.table for database in catalog.databases() for each in catalog.instances(database)}
@@ -136,6 +136,7 @@ class SqlServerAdmin(ChangeTableAdmin):
         with self.server() as server:
             return server.ask(found)
 
+    @override
     def comments(self) -> dict[TableId, str]:
         """See Admin.comments: the extended property MS_Description, as the tools of SQL Server write it."""
 
@@ -149,9 +150,8 @@ class SqlServerAdmin(ChangeTableAdmin):
         with self.server() as server:
             return server.ask(found)
 
+    @override
     def state(self, pipeline: str | None = None) -> SourceState:
-        """See Admin.state."""
-
         def found(connection: Connection) -> SourceState:
             end = log_end(connection, self.config)
             details = tuple(_lag(connection, database) for database, _ in end.lsns)
@@ -160,6 +160,7 @@ class SqlServerAdmin(ChangeTableAdmin):
         with self.server() as server:
             return server.ask(found)
 
+    @override
     def problems(self, *, begun: bool) -> list[Finding]:
         """See Admin.problems: tables without a capture instance."""
 
@@ -177,6 +178,7 @@ class SqlServerAdmin(ChangeTableAdmin):
         with self.server() as server:
             return server.ask(found)
 
+    @override
     def extend(self, tables: Sequence[TableId]) -> list[str]:
         """See Admin.extend: a table without a capture instance gets one."""
 
@@ -191,9 +193,8 @@ class SqlServerAdmin(ChangeTableAdmin):
         with self.server() as server:
             return server.ask(enabled, "a capture instance cannot be created")
 
+    @override
     def preparation(self, tables: Sequence[TableId]) -> list[str]:
-        """See Admin.preparation."""
-
         def missing(connection: Connection) -> list[str]:
             catalog = Catalog(connection, self.config)
             enabled = [each for each in catalog.databases() if _is_enabled(connection, each)]
@@ -207,8 +208,8 @@ class SqlServerAdmin(ChangeTableAdmin):
         with self.server() as server:
             return server.ask(missing)
 
+    @override
     def extended(self) -> str:
-        """See Admin.extended."""
         return "change data capture"
 
 

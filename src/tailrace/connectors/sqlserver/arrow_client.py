@@ -30,6 +30,7 @@ from tailrace.connectors.sqlserver.options import (
     DRIVER_LOGIN_TIMEOUT,
     DRIVER_TRUST_STORE,
 )
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
@@ -86,12 +87,13 @@ class ArrowConnection(client.Connection):
     _unread: Any = None
     """The cursor whose answer is not read to its end."""
 
+    @override
     def rows(self, statement: str) -> list[Row]:
-        """See Connection.rows."""
         return [tuple(row) for row in super().rows(statement)]
 
+    @override
     def blocks(self, statement: str, size: int) -> Iterator[Block]:
-        """See Connection.blocks. A connection whose rows are not read to the end can only be closed."""
+        """A connection whose rows are not read to the end can only be closed."""
         with self._cursor() as cursor:
             cursor.execute(statement)
             self._unread = cursor
@@ -104,14 +106,16 @@ class ArrowConnection(client.Connection):
                 rows = max(1, min(size, len(columns[0]) * _BLOCK_BYTES // max(taken, 1)))
             self._unread = None
 
+    @override
     def close(self) -> None:
-        """See Connection.close. The driver reads what is left of an answer first: nobody waits for that."""
+        """The driver reads what is left of an answer first: nobody waits for that."""
         if self._unread is None:
             self._driver.close()
         else:
             threading.Thread(target=self._driver.close, name="reads an answer's rest", daemon=True).start()
 
     @contextmanager
+    @override
     def _cursor(self) -> Iterator[Any]:
         if self._unread is not None:
             raise pymssql.OperationalError(_DEAD, "the connection's last answer was not read to its end")

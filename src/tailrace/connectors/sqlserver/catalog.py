@@ -31,6 +31,7 @@ from tailrace.connectors.sqlserver.types.values import SqlType, source_type, val
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +87,7 @@ class Catalog(tables.Catalog):
         self.part_of_key = config[COMPAT_FAULTS]
         self._has_computed = config[COMPUTED_COLUMNS] == "include"
 
+    @override
     def databases(self) -> list[str]:
         """The names of the databases, as the server writes them. Raises SourceError for one that is not there."""
         return [self._database(given) for given in self.config[DATABASE_NAMES]]
@@ -103,6 +105,7 @@ class Catalog(tables.Catalog):
             known[given] = str(rows[0][0])
         return known[given]
 
+    @override
     def tables(self) -> dict[TableId, int]:
         """All tables of the databases, with their numbers."""
         found = {}
@@ -117,8 +120,9 @@ class Catalog(tables.Catalog):
         """The instances of a table, also those that the configuration leaves out."""
         return [each for each in self._found(table.database, is_filtered=False) if each.table == table]
 
+    @override
     def instances(self, database: str) -> list[Instance]:
-        """See Catalog.instances. Clean-up moves starts, so that these tell nothing of the order of instances."""
+        """Clean-up moves starts, so that these tell nothing of the order of instances."""
         return self._found(database, is_filtered=True)
 
     def _found(self, database: str, *, is_filtered: bool) -> list[Instance]:
@@ -134,7 +138,7 @@ class Catalog(tables.Catalog):
             if is_in or not is_filtered:
                 changes = f"{name(database)}.cdc.{name(instance + '_CT')}"
                 lsn = text_of(start)
-                new = Instance(instance, id_, int(number), int(source), lsn, changes)
+                new = Instance(instance, id_, int(number), int(source), start=lsn, changes=changes)
                 new = replace(new, types=int(types or 0), rest=int(rest or 0))
                 known = found.setdefault(id_, [])
                 known.append(replace(new, is_first=not known, has_begun=start is not None))
@@ -144,6 +148,7 @@ class Catalog(tables.Catalog):
                 known[first] = replace(known[first], stop=known[second].start)
         return [each for known in found.values() for each in known]
 
+    @override
     def described(self, table: TableId, number: int) -> Described:
         """A table with all of its columns."""
         database = name(table.database)
@@ -153,6 +158,7 @@ class Catalog(tables.Catalog):
         columns = tuple(_column(row, is_commented=is_commented) for row in rows)
         return Described(table, columns, self._key(database, number))
 
+    @override
     def at(self, instance: Instance) -> Described:
         """The table as a capture instance has it: its columns and types, the rest as the source table still has it."""
         own = self.described(instance.table, instance.number)
@@ -171,8 +177,8 @@ class Catalog(tables.Catalog):
         columns = self.described(instance.table, instance.number).columns
         return any(column.name == _COMMAND for column in columns)
 
+    @override
     def info(self, column: SourceColumn) -> ColumnInfo:
-        """See Catalog.info."""
         return ColumnInfo(
             name=column.name,
             type=source_type(column.type, is_identity=column.is_identity),
@@ -182,14 +188,16 @@ class Catalog(tables.Catalog):
             comment=column.comment,
         )
 
+    @override
     def capture(self, found: Described) -> CapturedTable | None:
-        """See Catalog.capture. Of computed columns change tables have null alone."""
+        """Of computed columns change tables have null alone."""
         computed = () if self._has_computed else tuple(each.name for each in found.columns if each.is_computed)
         if computed:
             _tell(str(found.id), computed)
             found = found.only([each.name for each in found.columns if not each.is_computed])
         return super().capture(found)
 
+    @override
     def guard(self, found: CapturedTable, number: int) -> None:
         """See Catalog.guard: masks, and security policies that hide rows."""
         guard(self.connection, found.schema.id, number, {column.name for column in found.schema.columns})
@@ -198,8 +206,8 @@ class Catalog(tables.Catalog):
         """The columns of the primary key, or of the first unique index, as the reference engine takes it."""
         return next(iter(self._unique(database, number)), ())
 
+    @override
     def unique(self, table: TableId, number: int) -> list[tuple[str, ...]]:
-        """See Catalog.unique."""
         return self._unique(name(table.database), number)
 
     def _unique(self, database: str, number: int) -> list[tuple[str, ...]]:

@@ -28,6 +28,7 @@ from tailrace.connectors.sqlserver.options import (
     DRIVER_LOGIN_TIMEOUT,
 )
 from tailrace.connectors.sqlserver.tds import Login
+from tailrace.override import override
 
 _FILE, _ENVIRONMENT = "FREETDSCONF", threading.Lock()
 
@@ -40,39 +41,39 @@ class Connection(tables.Connection):
         self.databases: dict[str, str] = {}
         """The names of databases as the server writes them, by the configured ones."""
 
+    @override
     def rows(self, statement: str) -> list[Row]:
-        """See Connection.rows."""
         with self._cursor() as cursor:
             cursor.execute(statement)
             found: list[Row] = cursor.fetchall() if cursor.description else []
             return found
 
+    @override
     def value(self, statement: str) -> Any:
-        """See Connection.value."""
         found = self.rows(statement)
         return found[0][0] if found else None
 
+    @override
     def names(self, statement: str) -> list[str]:
-        """See Connection.names."""
         with self._cursor() as cursor:
             cursor.execute(statement)
             return [name for name, *_ in cursor.description]
 
+    @override
     def run(self, *statements: str) -> None:
-        """See Connection.run."""
         with self._cursor() as cursor:
             for statement in statements:
                 cursor.execute(statement)
 
+    @override
     def blocks(self, statement: str, size: int) -> Iterator[Block]:
-        """See Connection.blocks."""
         with self._cursor() as cursor:
             cursor.execute(statement)
             while found := cursor.fetchmany(size):
                 yield block(found)
 
+    @override
     def close(self) -> None:
-        """See Connection.close."""
         self._driver.close()
 
     @contextmanager

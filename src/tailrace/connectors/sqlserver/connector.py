@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 from tailrace.config import Config
 from tailrace.config.options.databases import DATABASE_NAMES
-from tailrace.connectors.change_tables.connector import ChangeTableConnector, LogEnd
+from tailrace.connectors.change_tables.connector import ChangeTableConnector
 from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.ranges import LogEnd
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.sqlserver.catalog import Catalog
@@ -26,6 +27,7 @@ from tailrace.connectors.sqlserver.structures import in_effect, structures, unbr
 from tailrace.model.source import SourceBlock
 from tailrace.model.structure import Structure
 from tailrace.model.table import TableId, TableSchema
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
@@ -51,11 +53,12 @@ class SqlServerConnector(ChangeTableConnector):
         self._told: set[str] = set()
 
     @property
+    @override
     def source(self) -> SourceBlock:  # type: ignore[override]  # it depends on compat.version
-        """See Connector.source."""
         return source_block(self.config)
 
     @cached_property
+    @override
     def identity(self) -> str:
         """See Connector.identity: the databases by name.
 
@@ -65,6 +68,7 @@ class SqlServerConnector(ChangeTableConnector):
         names = self._server.ask(lambda connection: Catalog(connection, self.config).databases())
         return "/".join(quote(each, safe="") for each in sorted(names))
 
+    @override
     def within(self, start: Reading, end: Reading, limit: int) -> Reading:
         """See Connector.within: as many transactions of each database as the configuration says."""
         most = self.config[MAX_ITERATION_TRANSACTIONS]
@@ -78,23 +82,24 @@ class SqlServerConnector(ChangeTableConnector):
 
         return self._server.ask(asked)
 
+    @override
     def look(self, connection: Connection, end: Reading) -> None:
-        """See ChangeTableConnector.look."""
         for database, lsn in end.lsns:
             self._agent.look(connection, database, lsn)
         self._renewal.create(connection, [database for database, _ in end.lsns])
 
+    @override
     def advanced(
         self, config: Config, here: Reached, start: Reading, to: Reading, end: LogEnd | None
     ) -> Mapping[str, Any]:
-        """See Connector.advanced. What lies before `start` is in the sink."""
+        """What lies before `start` is in the sink."""
         if end is not None:
             instances = end.instances
             self._server.ask(lambda connection: self._renewal.drop(connection, start, instances))
         return super().advanced(config, here, start, to, end)
 
+    @override
     def warnings(self, connection: Connection, config: Config) -> Sequence[str]:
-        """See ChangeTableConnector.warnings."""
         catalog = Catalog(connection, config)
         return [each for database in catalog.databases() for each in self._warnings(connection, catalog, database)]
 
@@ -106,18 +111,16 @@ class SqlServerConnector(ChangeTableConnector):
                 log.warning("%s; remedy: %s", sentence, REMEDY)
             yield sentence
 
+    @override
     def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
-        """See Connector.structures."""
-
         def query(connection: Connection) -> Mapping[TableId, Structure]:
             end = log_end(connection, config)
             return structures(connection, Catalog(connection, config), end)
 
         return self._server.ask(query)
 
+    @override
     def schema(self, config: Config, table: TableId) -> TableSchema | None:
-        """See Connector.schema."""
-
         def query(connection: Connection) -> TableSchema | None:
             catalog = Catalog(connection, config)
             end = log_end(connection, config)
@@ -129,6 +132,6 @@ class SqlServerConnector(ChangeTableConnector):
 
         return self._server.ask(query)
 
+    @override
     def unbrought(self, connection: Connection, instances: Sequence[Instance], begin: Reading) -> Sequence[Instance]:
-        """See ChangeTableConnector.unbrought."""
         return unbrought(self.dialect, connection, Catalog(connection, self.config), instances, begin)

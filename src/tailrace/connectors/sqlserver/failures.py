@@ -11,6 +11,7 @@ import pymssql
 from tailrace.connectors.retry import driver_error_of
 from tailrace.connectors.snapshot_ports import Failures
 from tailrace.errors import SourceError
+from tailrace.override import override
 
 LOGIN_FAILED = 18456
 _NO_RANGE = 313  # of the functions of change data capture
@@ -50,34 +51,37 @@ class SqlServerFailures(Failures):
 
     driver_error: type[Exception] = pymssql.Error
 
+    @override
     def is_transient(self, error: BaseException) -> bool:
-        """See Failures.is_transient. A database that cannot be opened may come back."""
+        """A database that cannot be opened may come back."""
         number, text = number_of(error), str(driver_error_of(error))
         if number in _PASSING or number in _NOT_OPEN:
             return True
         return self.is_lost(error) and not any(sign in text for sign in _REFUSED)
 
+    @override
     def is_refused(self, error: BaseException) -> bool:
         """See Failures.is_refused: the database cannot be opened, as is said of one that does not exist, too."""
         return number_of(error) in _NOT_OPEN
 
+    @override
     def is_lost(self, error: BaseException) -> bool:
-        """See Failures.is_lost."""
         number = number_of(error)
         return number in _DEAD or (number is None and str(driver_error_of(error)).startswith(_CUT))
 
+    @override
     def is_passing(self, error: BaseException) -> bool:
-        """See Failures.is_passing."""
         return self.is_transient(error)
 
+    @override
     def line(self, error: BaseException) -> str:
         """See Failures.line: the server's own words."""
         text = _text(error)
         return text.partition("DB-Lib error")[0].strip().partition("\n")[0] or text.strip().partition("\n")[0]
 
     @contextmanager
+    @override
     def translated(self, doing: str) -> Iterator[None]:
-        """See Failures.translated."""
         try:
             yield
         except pymssql.Error as error:

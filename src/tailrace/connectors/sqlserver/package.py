@@ -10,6 +10,7 @@ from tailrace.config import Config
 from tailrace.config.resolve import Check
 from tailrace.connectors.ports import ConnectorPackage, NewSource, TableOverview
 from tailrace.connectors.sqlserver import config as properties_of_connector
+from tailrace.override import override
 
 if TYPE_CHECKING:
     from tailrace.connectors.sqlserver.admin import SqlServerAdmin
@@ -26,40 +27,40 @@ class SqlServerPackage(ConnectorPackage):
     stop_property = None
     replica_properties: Mapping[str, str] = {"computed.columns": "exclude", "value.loss.handling.mode": "text"}
 
+    @override
     def resolve(self, properties: Mapping[str, object], checks: Sequence[Check] = ()) -> Config:
-        """See ConnectorPackage.resolve."""
         return properties_of_connector.resolve(properties, checks)
 
+    @override
     def source_block(self, config: Config) -> SourceBlock:
-        """See ConnectorPackage.source_block."""
         from tailrace.connectors.sqlserver.record_format import source_block
 
         return source_block(config)
 
+    @override
     def connector(self, config: Config) -> SqlServerConnector:
-        """See ConnectorPackage.connector."""
         from tailrace.connectors.sqlserver.connector import SqlServerConnector
 
         return SqlServerConnector(config)
 
+    @override
     def admin(self, config: Config) -> SqlServerAdmin:
-        """See ConnectorPackage.admin."""
         from tailrace.connectors.sqlserver.admin import SqlServerAdmin
 
         return SqlServerAdmin(config)
 
+    @override
     def new_source(self, url: str) -> NewSource:
-        """See ConnectorPackage.new_source."""
         from tailrace.connectors.sqlserver.url import new_source
 
         return new_source(url)
 
+    @override
     def bench(self, config: Config, schema: str) -> SqlServerProbes:
-        """See ConnectorPackage.bench."""
         from tailrace.connectors.sqlserver.verify import SqlServerProbes
 
         return SqlServerProbes(config, schema)
 
+    @override
     def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str | list[str]]:
-        """See ConnectorPackage.capturing."""
         return {self.include_list: [re.escape(table.id.filtered) for table in tables]}

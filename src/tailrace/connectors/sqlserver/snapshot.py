@@ -35,6 +35,7 @@ from tailrace.connectors.sqlserver.types.values import BINARIES, SqlType
 from tailrace.connectors.sqlserver.user_text import GRAMMAR
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 _LEVELS = {"read_uncommitted": "READ UNCOMMITTED", "read_committed": "READ COMMITTED", "snapshot": "SNAPSHOT"}
 _REPEATABLE = "REPEATABLE READ"
@@ -66,66 +67,68 @@ class SqlServerDialect(Dialect):
     grammar = GRAMMAR
     lsn = "cdc_data.[__$start_lsn]"
 
+    @override
     def is_missing(self, error: BaseException) -> bool:
-        """See Dialect.is_missing."""
         return number_of(error) == NO_OBJECT
 
+    @override
     def connect(self, config: Config, application: str, database: str) -> Connection:
-        """See Dialect.connect."""
         return arrow_client.connect(config, application, database or None)
 
+    @override
     def server(self, config: Config, application: str = "tailrace planner") -> Server:
-        """See Dialect.server."""
         return Server(config, application)
 
+    @override
     def catalog(self, connection: Connection, config: Config) -> Catalog:
-        """See Dialect.catalog."""
         return Catalog(connection, config)
 
+    @override
     def name(self, text: str) -> str:
-        """See Dialect.name."""
         return statements.name(text)
 
+    @override
     def table(self, id_: TableId) -> str:
-        """See Dialect.table."""
         return statements.table(id_)
 
+    @override
     def text(self, value: str) -> str:
-        """See Dialect.text."""
         return statements.text(value)
 
+    @override
     def literal_of(self, lsn: str) -> str:
-        """See Dialect.literal_of."""
         return literal_of(lsn)
 
+    @override
     def limited(self, statement: str, rows: int) -> str:
-        """See Dialect.limited."""
         return f"SELECT TOP {rows}{statement.removeprefix('SELECT')}"
 
+    @override
     def derived(self, select: str) -> str:
-        """See Dialect.derived."""
         return statements.derived(select)
 
+    @override
     def one_row(self, expressions: Sequence[str]) -> str:
-        """See Dialect.one_row."""
         return f"SELECT {', '.join(expressions)}"
 
+    @override
     def as_text(self, expression: str, size: int | None = None) -> str:
-        """See Dialect.as_text."""
         text = f"CONVERT(nvarchar(max), {expression})"
         return text if size is None else f"LEFT({text}, {size})"
 
+    @override
     def key_text(self, column: str, kind: SqlType) -> str:
-        """See Dialect.key_text."""
         if kind.name in BINARIES:
             return f"CONVERT(varchar(max), CAST({column} AS varbinary(max)), 1)"
         style = _STYLES.get(kind.name)
         return f"CONVERT(nvarchar(max), {column}{'' if style is None else f', {style}'})"
 
+    @override
     def texts(self, values: Sequence[Any]) -> tuple[str | None, ...]:
         """See Dialect.texts: the server has printed them."""
         return tuple(values)
 
+    @override
     def literal(self, kind: SqlType, value: str) -> str:
         """See Dialect.literal.
 
@@ -141,27 +144,28 @@ class SqlServerDialect(Dialect):
         style = None if kind.name in _READ_AS_THEY_ARE else _STYLES.get(kind.name)
         return f"CONVERT({declared}, {expression}{'' if style is None else f', {style}'})"
 
+    @override
     def tried(self, kind: SqlType, value: str) -> str:
-        """See Dialect.tried."""
         return f"TRY_{self.literal(kind, value)}"
 
+    @override
     def hint(self, config: Config) -> str:
-        """See Dialect.hint."""
         return " OPTION(RECOMPILE)" if config[INCREMENTAL_SNAPSHOT_OPTION_RECOMPILE] else ""
 
+    @override
     def size_of(self, connection: Connection, table: TableId, number: int) -> tuple[int, int]:
         """See Dialect.size_of: 0 where the login may not see them."""
         rows = connection.rows(_SIZE.format(db=statements.name(table.database), id=number))
         return (int(rows[0][0] or 0) * _PAGE, int(rows[0][1] or 0)) if rows else (0, 0)
 
+    @override
     def now_us(self, connection: Connection) -> int:
-        """See Dialect.now_us."""
         now = connection.value("SELECT CONVERT(varchar(40), SYSDATETIMEOFFSET(), 121)")
         return int(moments(pa.array([now], pa.string()))[0].as_py())
 
     @contextmanager
+    @override
     def transaction(self, connection: Connection, config: Config) -> Iterator[None]:
-        """See Dialect.transaction."""
         mode = config[SNAPSHOT_ISOLATION_MODE]
         level = "SNAPSHOT" if is_read_only(config) else _LEVELS.get(mode, _REPEATABLE)
         connection.run(f"SET TRANSACTION ISOLATION LEVEL {level}", "BEGIN TRANSACTION")
@@ -174,6 +178,7 @@ class SqlServerDialect(Dialect):
                     "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION", "SET TRANSACTION ISOLATION LEVEL READ COMMITTED"
                 )
 
+    @override
     def locked(self, connection: Connection, config: Config, table: TableId) -> str | None:
         """See Dialect.locked: with the level `exclusive`."""
         if config[SNAPSHOT_ISOLATION_MODE] != "exclusive" or config[SNAPSHOT_LOCKING_MODE] == "none":
@@ -191,6 +196,7 @@ class SqlServerDialect(Dialect):
         # LSNs are compared as texts, so that the case of digits matters.
         return behind(str(connection.value("SELECT log_end_lsn FROM sys.dm_db_log_stats(DB_ID())")).lower())
 
+    @override
     def rows_soon(self, connection: Connection, statement: str) -> list[Row]:
         """See Dialect.rows_soon: without row versions a reader waits for a writer's transaction to end."""
         connection.run(f"SET LOCK_TIMEOUT {_PATIENCE_MS}")
@@ -200,6 +206,7 @@ class SqlServerDialect(Dialect):
             with suppress(FAILURES.driver_error):
                 connection.run("SET LOCK_TIMEOUT -1")
 
+    @override
     def parse(self, connection: Connection, query: str) -> None:
         """See Dialect.parse: as a text, so that nothing of it runs whatever it is."""
         text = statements.text(query)
@@ -210,8 +217,8 @@ class SqlServerDialect(Dialect):
             raise FAILURES.driver_error(*(found[0] if found else (0, "it is no query")))
 
     @contextmanager
+    @override
     def undone(self, connection: Connection) -> Iterator[None]:
-        """See Dialect.undone."""
         connection.run("BEGIN TRANSACTION")
         try:
             yield
@@ -222,49 +229,50 @@ class SqlServerDialect(Dialect):
             with suppress(FAILURES.driver_error):
                 connection.run("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
 
+    @override
     def log_end(self, connection: Connection, config: Config) -> Reading:
-        """See Dialect.log_end."""
         return log_end(connection, config)
 
+    @override
     def captured_us(self, connection: Connection, config: Config) -> int | None:
-        """See Dialect.captured_us."""
         return captured_us(connection, config)
 
+    @override
     def wait_for_log(self, connection: Connection, config: Config) -> None:
-        """See Dialect.wait_for_log."""
         wait_for_capture(connection, Catalog(connection, config).databases())
 
+    @override
     def follows(self, connection: Connection, database: str, lsn: str, other: str) -> bool:
-        """See Dialect.follows."""
         function = f"{statements.name(database)}.sys.fn_cdc_increment_lsn"
         next_ = connection.value(f"SELECT {function}({literal_of(lsn)})")
         return bool(next_ == connection.value(f"SELECT CONVERT(binary(10), {literal_of(other)})"))
 
+    @override
     def commit(self, connection: Connection, database: str, lsn: str) -> str | None:
         """See Dialect.commit: its time and its transaction. Its row is in the database, and so on all of its nodes."""
         return commit(connection, database, lsn)
 
+    @override
     def has_log_around(self, connection: Connection, database: str, lsn: str) -> bool:
-        """See Dialect.has_log_around."""
         return has_log_around(connection, database, lsn)
 
+    @override
     def is_behind(self, connection: Connection, database: str) -> bool:
-        """See Dialect.is_behind."""
         updates = f"CONVERT(nvarchar(60), DATABASEPROPERTYEX({statements.text(database)}, N'Updateability'))"
         return bool(connection.value(f"SELECT {updates}") == "READ_ONLY")
 
+    @override
     def filled(
         self, connection: Connection, config: Config, instance: Instance, captured: CapturedTable
     ) -> CapturedTable:
-        """See Dialect.filled."""
         return filled(connection, Catalog(connection, config), instance, captured, self.key_text)
 
+    @override
     def last_change(self, connection: Connection, instances: Sequence[Instance], until: str) -> LastChange | None:
-        """See Dialect.last_change."""
         return last_change(connection, instances, until)
 
+    @override
     def change_table(self, connection: Any, config: Config, instance: Instance) -> InstanceTable | None:
-        """See Dialect.change_table."""
         return change_table(Catalog(connection, config), config, instance)
 
 

@@ -10,6 +10,7 @@ from tailrace.connectors.sql_bench import BLOCKED_TABLES
 from tailrace.connectors.sqlserver.statements import text
 from tailrace.connectors.sqlserver.verify_bench import SqlServerBench
 from tailrace.connectors.sqlserver.verify_capture import DUMPED, LIFE, capture_probes
+from tailrace.override import override
 
 _PROPERTIES = (
     *("ProductVersion", "ProductLevel", "ProductUpdateLevel", "Edition", "EngineEdition", "Collation"),
@@ -52,8 +53,8 @@ class SqlServerProbes(SqlServerBench):
 
     own_tables = (*BLOCKED_TABLES, LIFE, DUMPED)
 
+    @override
     def probes(self) -> Sequence[Probe]:
-        """See Bench.probes."""
         settings = "Which server, database and session settings are these?"
         captures = (Expectation("is_cdc_enabled", (True, 1), _CAPTURES),)
         identity = "What tells this database from another one, and after a failover?"

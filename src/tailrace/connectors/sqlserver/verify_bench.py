@@ -19,6 +19,7 @@ from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.connectors.sqlserver.verify_types import KEYS, TYPES
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
+from tailrace.override import override
 
 FAILURES = DIALECT.failures
 # Numbers below 100,000, by their digits.
@@ -45,41 +46,41 @@ class SqlServerBench(SqlBench):
         """The database's name."""
         return self.config[DATABASE_NAMES][0]
 
+    @override
     def session(self) -> SqlServerSession:
-        """See SqlBench.session."""
         return SqlServerSession(self.config)
 
+    @override
     def table(self, name_: str) -> str:
-        """See SqlBench.table."""
         return f"{name(self.schema)}.{name(name_)}"
 
+    @override
     def column(self, name_: str) -> str:
-        """See SqlBench.column."""
         return name(name_)
 
+    @override
     def text(self, value: str) -> str:
-        """See SqlBench.text."""
         return text(value)
 
+    @override
     def captured(self, *tables: str) -> None:
-        """See SqlBench.captured."""
         ids = [TableId(self.database, self.schema, table, DATABASE_SCHEMA_TABLE) for table in tables]
         SqlServerAdmin(self.config).extend(ids)
 
+    @override
     def limit_locks(self, session: Any, seconds: int) -> None:
-        """See SqlBench.limit_locks."""
         session.rows(f"SET LOCK_TIMEOUT {seconds * 1000}")
 
+    @override
     def number(self, session: Any) -> str:
-        """See SqlBench.number."""
         return str(session.rows("SELECT @@SPID")[0][0])
 
+    @override
     def kill(self, number: str) -> str:
-        """See SqlBench.kill."""
         return f"KILL {number}"
 
+    @override
     def readers_wait(self) -> bool:
-        """See SqlBench.readers_wait."""
         return not self.value("SELECT is_read_committed_snapshot_on FROM sys.databases WHERE database_id = DB_ID()")
 
     def value(self, query: str) -> Any:
@@ -95,10 +96,11 @@ class SqlServerBench(SqlBench):
             return f"code {self.code(error)}"
         return found if isinstance(found, int | str | None) else str(found)
 
+    @override
     def drivers(self) -> Mapping[str, str]:
-        """See Bench.drivers."""
         return {each: version(each) for each in ("pymssql", "mssql-python")}
 
+    @override
     def code(self, error: BaseException) -> str:
         """See Bench.code: the server's or the driver's number."""
         cause = driver_error_of(error)
@@ -107,14 +109,14 @@ class SqlServerBench(SqlBench):
         number = number[0] if isinstance(number, tuple) else number
         return str(number) if isinstance(number, int) else type(cause).__name__
 
+    @override
     def connect(self, config: Config) -> None:
-        """See Bench.connect."""
         connection = connect(config, "tailrace verify")
         connection.rows("SELECT 1")
         connection.close()
 
+    @override
     def wrong(self) -> Sequence[Wrong]:
-        """See Bench.wrong."""
         nobody = {"database.user": "tailrace_verify_nobody", "database.password": "Nobody-0"}
         nowhere = {"database.names": "tailrace_verify_none"}
         # In this order: the driver keeps the number of an earlier connection's error.
@@ -124,23 +126,23 @@ class SqlServerBench(SqlBench):
             Wrong("unknown_user", nobody, ("18456",), is_retried=False),
         )
 
+    @override
     def obstacle(self) -> Finding | None:
-        """See Bench.obstacle."""
         if self.value("SELECT is_cdc_enabled FROM sys.databases WHERE database_id = DB_ID()"):
             return None
         remedy = "take a database for trials, and run EXEC sys.sp_cdc_enable_db in it as a sysadmin"
         return Finding("capture", False, "change data capture is not enabled in the database", remedy)
 
+    @override
     def exists(self) -> bool:
-        """See Bench.exists."""
         return self.value(f"SELECT SCHEMA_ID({text(self.schema)})") is not None
 
+    @override
     def signalled(self, table: str) -> str:
-        """See Bench.signalled."""
         return f"{self.database}.{self.schema}.{table}"
 
+    @override
     def undo(self) -> Sequence[Undo]:
-        """See Bench.undo."""
         whole = f"DROP SCHEMA IF EXISTS {name(self.schema)}"
         drops = [Undo("; ".join(self._dropping(table)), lambda table=table: self._drop(table)) for table in self.tables]  # type: ignore[misc]
         return [*drops, Undo(whole, lambda: self.run(whole))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
@@ -60,6 +60,7 @@ class ApicurioSettings:
     address: Address
     strategy: str
     registers: bool
+    _: KW_ONLY
     if_exists: str
     takes_latest: bool
     whole: bool
@@ -135,11 +136,11 @@ def _address(own: Config, prefix: str) -> Address:
         None if own[APICURIO_AUTH_ENDPOINT] else (who, password or "") if who else user,
         None,
         own[APICURIO_TLS.truststore],
-        own[APICURIO_TLS.keystore],
-        own[APICURIO_TLS.key_password],
-        f"{prefix}auth.username and {prefix}auth.password",
-        f"{prefix}tls.truststore.location",
-        _client(own, prefix),
+        own=own[APICURIO_TLS.keystore],
+        key_password=own[APICURIO_TLS.key_password],
+        login=f"{prefix}auth.username and {prefix}auth.password",
+        truststore=f"{prefix}tls.truststore.location",
+        client=_client(own, prefix),
     )
 
 

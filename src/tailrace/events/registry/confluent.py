@@ -102,12 +102,12 @@ def _address(own: Config, prefix: str) -> Address:
         None if source else user,
         token,
         own[SCHEMA_REGISTRY_SSL.truststore],
-        own[SCHEMA_REGISTRY_SSL.keystore],
-        own[SCHEMA_REGISTRY_SSL.key_password],
-        f"{prefix}.basic.auth.user.info (with basic.auth.credentials.source=USER_INFO) or bearer.auth.token",
-        f"{certificates}truststore.location",
-        _client(own, prefix) if source == "OAUTHBEARER" else None,
-        tuple(
+        own=own[SCHEMA_REGISTRY_SSL.keystore],
+        key_password=own[SCHEMA_REGISTRY_SSL.key_password],
+        login=f"{prefix}.basic.auth.user.info (with basic.auth.credentials.source=USER_INFO) or bearer.auth.token",
+        truststore=f"{certificates}truststore.location",
+        client=_client(own, prefix) if source == "OAUTHBEARER" else None,
+        headers=tuple(
             (header, value)
             for header, value in (
                 ("target-sr-cluster", own[BEARER_AUTH_LOGICAL_CLUSTER]),

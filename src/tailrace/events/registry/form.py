@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache
 
 import pyarrow as pa
@@ -44,6 +44,7 @@ class RegistryForm:
     language: Language
     settings: Hashable
     registry: Registry
+    _: KW_ONLY
     id_name: str
     id_bytes: int
     in_headers: bool = False
@@ -120,10 +121,18 @@ def registry_form_of(config: Config, part: str, prefix: str, kind: str) -> Regis
             language, settings = ConnectJson(Converter.json(config, prefix).style), replace(settings, in_headers=False)
         registry = _apicurio(settings)
         return RegistryForm(
-            part, language, settings, registry, settings.id_name, settings.id_bytes, settings.in_headers
+            part,
+            language,
+            settings,
+            registry,
+            id_name=settings.id_name,
+            id_bytes=settings.id_bytes,
+            in_headers=settings.in_headers,
         )
     confluent = ConfluentSettings.of(config, part, prefix)
-    return RegistryForm(part, _confluents(config, prefix, kind), confluent, _confluent(confluent), "id", 4)
+    return RegistryForm(
+        part, _confluents(config, prefix, kind), confluent, _confluent(confluent), id_name="id", id_bytes=4
+    )
 
 
 def _confluents(config: Config, prefix: str, kind: str) -> Language:

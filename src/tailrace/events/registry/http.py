@@ -6,7 +6,7 @@ import logging
 import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,7 @@ class Address:
     user: tuple[str, str] | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)
     trusted: str | None = None
+    _: KW_ONLY
     own: str | None = None
     key_password: str | None = field(default=None, repr=False)
     login: str = ""

@@ -23,6 +23,7 @@ from tailrace.errors import DecodeError, ShapeError, TableError
 from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.native import native_rows
 from tailrace.model.table import TEXT, TableSchema
+from tailrace.override import override
 from tailrace.sinks.replica import contents, writing
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.failures import ERRORS, failed, retried
@@ -63,6 +64,7 @@ class SetAside:
         """The table's name as signals and filters have it."""
         return self.table.replace("!2E", ".").replace("!21", "!")
 
+    @override
     def __str__(self) -> str:
         what, _, _ = self.error.partition("\n")
         return f"{self.name} is set aside since {self.since}: {what}; fix this, then run `tailrace retry`"
@@ -155,7 +157,7 @@ def put(batch: MicroBatch, table: str, part: Part, error: str | None) -> TableRe
         return target.version
 
     version = retried(place, attempt)
-    return TableReport(table, 0, 0, None, error, version)
+    return TableReport(table, 0, 0, None, aside=error, letters=version)
 
 
 def keep(batch: MicroBatch, table: str, reports: Sequence[TableReport]) -> list[str]:

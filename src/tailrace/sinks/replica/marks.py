@@ -8,7 +8,7 @@ was copied back, or lost its newest files, another range of the log comes under 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from typing import Any
 
 from tailrace.errors import SinkError
@@ -95,6 +95,7 @@ class Record:
     table: str
     batch: int
     place: Place | None = None
+    _: KW_ONLY
     read: str | None = None
     part: int = -1
     snapshots: tuple[str, ...] = ()

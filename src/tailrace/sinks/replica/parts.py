@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,6 +34,7 @@ class Part:
     batches: list[ChangeBatch] = field(default_factory=list)
     rows: int = 0
     bytes: int = 0
+    _: KW_ONLY
     change: SchemaChange | None = None
     rename: Rename | None = None
     note: ChangeBatch | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class TableReport:
     upserted: int = 0
     deleted: int = 0
     version: int | None = None
+    _: KW_ONLY
     aside: str | None = None
     letters: int | None = None
     lacking: str | None = None

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -48,6 +48,7 @@ class Folded:
     names: list[str]
     schema: pa.Schema
     key: list[str]
+    _: KW_ONLY
     kept: list[str]
     moves: bool
     cleared: bool
@@ -162,7 +163,9 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
     kind: StructType = from_arrow_schema(schema, prefer_timestamp_ntz=True)
     chosen = (folded.table == table) & (folded.part == extent.number)
     rows = folded.where(chosen).select("rows").mapInArrow(_unpack, kind)
-    net = Folded(rows, head["names"], schema, head["key"], head["kept"], head["moves"], head["cleared"])
+    net = Folded(
+        rows, head["names"], schema, head["key"], kept=head["kept"], moves=head["moves"], cleared=head["cleared"]
+    )
     described = TableSchema.from_json(head["table"]) if "table" in head else None
     with _refusals(place):
         applied = _apply(rows.sparkSession, batch, place, net, extent, described)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -77,6 +77,7 @@ class TableState:
     since: float
     why: tuple[str, ...] = ()
     request: str | None = None
+    _: KW_ONLY
     asked: float | None = None
     tries: int = 0
     again: tuple[str, ...] = ()

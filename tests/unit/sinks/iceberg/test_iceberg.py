@@ -5,125 +5,27 @@ from __future__ import annotations
 import os
 import random
 import tempfile
-import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import duckdb
-import duckdb_extension_avro
-import duckdb_extension_iceberg
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.manifest import DataFileContent
-from pyiceberg.table import Table
 
 from tailrace.errors import ConfigError, SinkAwayError, SinkError
-from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.schema import ConnectSchema
-from tailrace.model.schema_change import ALTER, SchemaChange
-from tailrace.model.table import Column, TableId, TableSchema
+from tailrace.model.table import Column
 from tailrace.sinks.replica import again, aside, contents, writing
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.iceberg import files, index
 from tailrace.sinks.replica.iceberg.index import Index
 from tailrace.sinks.replica.lakes import lake_at
 from tailrace.sinks.replica.marks import Extent, Place
-from tailrace.sinks.replica.parts import Part, parts
+from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.table import LakeError, LostRaceError, Mark
-from tailrace.sinks.replica.target import read_table
-from tailrace.sinks.replica.upkeep import Upkeep
-from tests.behaviour.engines import catalog
-
-NAME = "public.orders"
-ORDERS = TableSchema(
-    TableId("db", "public", "orders"),
-    (
-        Column("id", ConnectSchema("int32", False), pa.int32()),
-        Column("note", ConnectSchema("string", True), pa.string()),
-    ),
-    ("id",),
-    ("id",),
-)
-BAG = replace(ORDERS, key=(), identity=("id", "note"))
-Row = dict[str, Any]
-Change = tuple[str, Row | None, Row | None]
-
-
-class Lake:
-    """A namespace of a catalog, and a replica in it that micro-batches write as the sink's tasks do."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.options, self.number = folder, catalog(folder), 0
-
-    @property
-    def catalog(self) -> Catalog:
-        return load_catalog("tailrace", **self.options)
-
-    @property
-    def table(self) -> Table:
-        return self.catalog.load_table(("lake", NAME))
-
-    def batch(self, number: int, upkeep: Upkeep | None = None) -> MicroBatch:
-        return MicroBatch("iceberg://lake", "query", number, self.options, upkeep=upkeep)
-
-    def write(self, *changes: Change, schema: TableSchema = ORDERS, again: bool = False) -> int:
-        """A micro-batch of one transaction, or the one before again; how many rows it has put and deleted."""
-        self.number += not again
-        columns = {
-            "op": pa.array([op for op, _, _ in changes]),
-            "order": pa.array(range(len(changes)), pa.int64()),
-            "ts_us": pa.array([0] * len(changes), pa.int64()),
-            "before": pa.array([before for _, before, _ in changes], schema.row_type),
-            "after": pa.array([after for _, _, after in changes], schema.row_type),
-            COMMIT: pa.array([self.number] * len(changes), pa.int64()),
-        }
-        batch = ChangeBatch(schema, pa.RecordBatch.from_pydict(columns))
-        (part,) = parts([pa.py_buffer(batch.to_ipc())])
-        report = contents.write(self.batch(self.number), NAME, part)
-        return report.upserted + report.deleted
-
-    def alter(self, *renamed: tuple[str, str], dropped: Sequence[str] = ()) -> None:
-        self.number += 1
-        change = SchemaChange(ALTER, None, self.number, renamed=renamed, dropped=tuple(dropped))
-        part = Part(Extent(0, None, Place(self.number, 1)), change=change)
-        contents.write(self.batch(self.number), NAME, part)
-
-    def rows(self) -> list[Row]:
-        return read_table("iceberg://lake", NAME, self.options).sort_by(sorted_by(self.table)).to_pylist()
-
-    def read(self) -> list[list[Row]]:
-        """The rows as each reader has them."""
-        by_pyiceberg = self.table.scan().to_arrow().sort_by(sorted_by(self.table)).to_pylist()
-        return [self.rows(), by_pyiceberg, by_duckdb(self.table)]
-
-
-def sorted_by(there: Table) -> list[tuple[str, str]]:
-    return [(there.schema().fields[0].name, "ascending")]
-
-
-def by_duckdb(there: Table) -> list[Row]:
-    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-    for package, name in ((duckdb_extension_avro, "avro"), (duckdb_extension_iceberg, "iceberg")):
-        (file,) = Path(package.__path__[0]).glob(f"extensions/*/{name}.duckdb_extension")
-        connection.execute(f"LOAD '{file}'")
-    query = f"SELECT * FROM iceberg_scan('{there.metadata_location}') ORDER BY 1"
-    return connection.execute(query).to_arrow_table().to_pylist()
-
-
-def order(id_: int, note: str | None = "n", **more: Any) -> Row:
-    return {"id": id_, "note": note, **more}
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    """One with the orders 1 to 5."""
-    made = Lake(tmp_path)
-    made.write(*(("c", None, order(id_)) for id_ in range(1, 6)))
-    return made
+from tests.unit.sinks.iceberg.lake import BAG, NAME, ORDERS, Change, Lake, order
 
 
 def test_all_readers_have_the_same_rows(lake: Lake) -> None:
@@ -282,95 +184,6 @@ def test_rows_that_another_program_deleted_by_position_stay_deleted(lake: Lake) 
     lake.table.delete("id = 3")
     lake.write(("u", None, order(1, "new")), ("d", order(3, None), None))
     assert lake.read() == [[order(1, "new"), order(2), order(4), order(5)]] * 3
-
-
-def test_small_files_and_deletes_are_joined(lake: Lake) -> None:
-    for number in range(17):
-        lake.write(
-            ("u", None, order(1, str(number))), ("d", order(number + 10, None), None), ("c", None, order(number + 11))
-        )
-    before = lake.rows()
-    there = lake_at("iceberg://lake", lake.options).open(NAME)
-    assert there is not None
-    assert len(there.maintenance().live) > 33
-    there.maintenance().join(32 << 20, Mark(None, -1, "{}"))
-    assert len(there.maintenance().live) == 1
-    assert lake.read() == [before] * 3
-    assert Index.stored(lake.table) is not None, "it knows where the rows are now"
-    lake.write(("u", None, order(1, "last")), ("d", order(2, None), None))
-    assert lake.read() == [[order(1, "last"), *before[2:]]] * 3
-    assert lake.write(("u", None, order(1, "last")), again=True) == 0
-
-
-def test_deletes_of_files_that_stay_are_joined_to_one_file(lake: Lake) -> None:
-    lake.write(("d", order(1, None), None))
-    lake.write(("d", order(2, None), None), ("c", None, order(7)))
-    there = lake_at("iceberg://lake", lake.options).open(NAME)
-    assert there is not None
-    # Nothing is small for files of some bytes, and of the first one 40 % are deleted.
-    there.maintenance().join(10, Mark(None, -1, "{}"))
-    assert lake.read() == [[order(3), order(4), order(5), order(7)]] * 3
-    lake.write(("d", order(3, None), None))
-    assert lake.read() == [[order(4), order(5), order(7)]] * 3
-
-
-def older(folder: Path, hours: float) -> None:
-    """Make all files older than they are."""
-    for file in folder.rglob("*"):
-        then = file.stat().st_mtime - hours * 3600
-        os.utime(file, (then, then))
-
-
-def test_old_snapshots_and_what_they_alone_have_are_removed(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    upkeep = Upkeep(120)
-    for number in range(6):
-        lake.write(("u", None, order(1, str(number))))
-    data = next(lake.folder.rglob("data"))
-    (data / "of-a-killed-task.parquet").write_bytes(b"x")
-    files = len(list(data.iterdir()))
-    target = lake.batch(1).target(NAME)
-    assert upkeep.after(target, "query", 1) is None
-    assert len(list(data.iterdir())) == files, "nothing is old enough"
-    older(lake.folder, 3)
-    now = time.time
-    monkeypatch.setattr("tailrace.sinks.replica.iceberg.maintenance.time.time", lambda: now() + 3 * 3600)
-    there = target.open()
-    assert there is not None
-    there.maintenance().remove(Mark(None, -1, "{}"))
-    monkeypatch.undo()
-    assert len(lake.table.metadata.snapshots) == 1
-    live = {Path(name).name for name in there.maintenance().live}
-    assert {file.name for file in data.iterdir()} == live
-    assert lake.read() == [[order(1, "5"), *(order(id_) for id_ in range(2, 6))]] * 3
-    assert lake.write(("u", None, order(1, "5")), again=True) == 0, "the mark stays"
-
-
-def test_a_snapshot_with_a_name_stays(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = lake.table.current_snapshot()
-    assert first is not None
-    lake.table.manage_snapshots().create_tag(first.snapshot_id, "audit").commit()
-    lake.write(("u", None, order(1, "new")))
-    lake.write(("u", None, order(1, "newer")))
-    older(lake.folder, 3)
-    now = time.time
-    monkeypatch.setattr("tailrace.sinks.replica.iceberg.maintenance.time.time", lambda: now() + 3 * 3600)
-    there = lake.batch(1).target(NAME).open()
-    assert there is not None
-    there.maintenance().remove(Mark(None, -1, "{}"))
-    monkeypatch.undo()
-    assert len(lake.table.metadata.snapshots) == 2
-    assert lake.table.scan(snapshot_id=first.snapshot_id).to_arrow().num_rows == 5
-
-
-def test_the_list_of_snapshots_is_bounded(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tailrace.sinks.replica.iceberg.maintenance._MOST_SNAPSHOTS", 5)
-    monkeypatch.setattr("tailrace.sinks.replica.iceberg.maintenance._SPARE", 2)
-    for number in range(20):
-        lake.write(("u", None, order(1, str(number))))
-        there = lake.batch(1).target(NAME).open()
-        assert there is not None
-        assert Upkeep(120).after(lake.batch(1).target(NAME), "query", there.version) is None
-    assert len(lake.table.metadata.snapshots) <= 8
 
 
 def test_a_copy_that_is_discarded_leaves_no_file(lake: Lake) -> None:

@@ -26,6 +26,7 @@ from tailrace.connectors.lost_log_remedies import NEW_CHECKPOINT
 from tailrace.connectors.sql_tables.images import images, selected
 from tailrace.connectors.sql_tables.tables import Block
 from tailrace.errors import DecodeError
+from tailrace.override import override
 
 _OPERATIONS, _KINDS = pa.array(["D", "I", "U"]), pa.array([DELETED, INSERTED, AFTER_ALONE])
 _UNKNOWN = 0
@@ -45,6 +46,7 @@ class RegisteredTable(ChangeTable):
     has_single_updates: bool
     large: frozenset[str]
 
+    @override
     def rows(self, found: Block) -> ChangeRows:
         """See ChangeTable.rows: kinds are DELETED, INSERTED and AFTER_ALONE, as one row does not tell more.
 
@@ -71,6 +73,7 @@ class RegisteredTable(ChangeTable):
             mask=pc.cast(presence, pa.binary()),
         )
 
+    @override
     def incomplete(self, found: Changes) -> Mapping[str, pa.Array]:
         """See ChangeTable.incomplete: of a row that is gone by now nothing has the large objects any more."""
         if not self.large:
@@ -81,6 +84,7 @@ class RegisteredTable(ChangeTable):
         flags = [is_gone if each in self.large else nothing for each in names]
         return {"unchanged": pa.StructArray.from_arrays(flags, names=names)}
 
+    @override
     def whole(self, rows: ChangeRows) -> ChangeRows:
         """See ChangeTable.whole: a D whose next row in the commit is an I is an update, which has the change of the I.
 

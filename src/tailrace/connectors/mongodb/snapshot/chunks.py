@@ -40,6 +40,7 @@ from tailrace.errors import SourceError
 from tailrace.model.arrow import flags
 from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.table import TableId, TableSchema
+from tailrace.override import override
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +67,13 @@ class Session(ChunkSession):
     config: Config
     signals: SignalSource
 
+    @override
     def window(self, table: TableId) -> AbstractContextManager[None]:
-        """See ChunkSession.window."""
         return self.signals.window(self.client, table.database)
 
     @contextmanager
+    @override
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[TableAtTime]:
-        """See ChunkSession.table."""
         uuid = Collections(self.client, self.config).identities().get(table)
         if uuid is None:
             raise _gone()
@@ -107,22 +108,24 @@ class TableAtTime(ChunkTable):
         return {**at_time(self.time), **of_collection(self.uuid)}
 
     @property
+    @override
     def schema(self) -> TableSchema:
-        """See ChunkTable.schema."""
         return Documents(self.config).schema(self.id)
 
+    @override
     def page(self, condition: str | None, surrogate: str | None) -> Paging:
         """See ChunkTable.page: by `_id`."""
         return Paging(self, condition)
 
+    @override
     def fence(self) -> str:
-        """See ChunkTable.fence."""
         return end_of(self.time)
 
+    @override
     def end(self) -> str:
-        """See ChunkTable.end."""
         return end_of(self.time)
 
+    @override
     def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
         """See ChunkTable.rows_of: keys are texts as events have them."""
         wanted = [value_of(key[0]) for key in keys]
@@ -131,6 +134,7 @@ class TableAtTime(ChunkTable):
         gone = pa.array([key[0] for key in keys if key[0] not in there], pa.string())
         return found, Documents(self.config).of_keys(self.schema, gone)
 
+    @override
     def source(self, count: int, end: str) -> pa.StructArray:
         """See ChunkTable.source: the time of the read."""
         columns = [pa.nulls(count, field.type) for field in SOURCE_TYPE]
@@ -153,29 +157,31 @@ class Paging(Page):
     condition: str | None
 
     @property
+    @override
     def key_text(self) -> str:
-        """See Page.key_text."""
         return "_id"
 
+    @override
     def check(self) -> None:
         """See Page.check: the server reads the filter, of no document."""
         if self.condition is not None:
             self._first({"filter": {"$and": [{"_id": {"$in": []}}, user_filter(self.condition)]}})
 
+    @override
     def estimate(self) -> int:
-        """See Page.estimate."""
         place = self.table.schema.id
         return int(self.table.client[place.database][place.table].estimated_document_count())
 
+    @override
     def maximum(self) -> PagingKey | None:
-        """See Page.maximum."""
         last = self._first({"sort": {"_id": -1}, "hint": {"_id": 1}, "filter": user_filter(self.condition)})
         return None if last is None else (text_of(decode(last, ALL_DATES)["_id"]),)
 
+    @override
     def after(
         self, last: PagingKey | None, maximum: PagingKey, size: int
     ) -> tuple[pa.StructArray, PagingKey | None, int]:
-        """See Page.after. Bounds of an index compare values of all types; the upper one excludes itself."""
+        """Bounds of an index compare values of all types; the upper one excludes itself."""
         nothing = self.table.schema.row_type
         if last == maximum:
             return pa.nulls(0, nothing), None, 0

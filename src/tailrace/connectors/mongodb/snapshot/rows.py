@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from tailrace.errors import SourceError
 from tailrace.model.arrow import repeat
 from tailrace.model.change import READ, UPDATE_DESCRIPTION, ChangeBatch, SnapshotRead
 from tailrace.model.table import TableSchema
+from tailrace.override import override
 
 _NOTHING = Values.documents(Buffer([]), np.zeros(0, np.int64))
 
@@ -53,6 +54,7 @@ class Moment:
         """See SnapshotHandle.position: the rows have all changes of that time."""
         return end_of(self.time)
 
+    @override
     def __str__(self) -> str:
         return f"{self.position} {self.name}"
 
@@ -69,6 +71,7 @@ class Split(TableSplit):
     low: bytes | None = None
     high: bytes | None = None
     low_text: str | None = None
+    _: KW_ONLY
     condition: str | None = None
     is_whole: bool = True
     uuid: bytes | None = None
@@ -79,8 +82,8 @@ class Split(TableSplit):
         return self.read_at(self.moment.position)
 
     @property
+    @override
     def resume_point(self) -> Place | None:
-        """See SnapshotSplit.resume_point."""
         if self.low_text is None:
             return None
         return Place((), (self.low_text,), self.snapshot)

@@ -26,6 +26,7 @@ from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import Failures, OnDemandSnapshots
 from tailrace.connectors.snapshots import Place, SnapshotGone
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 
 @dataclass(frozen=True)
@@ -59,15 +60,16 @@ class MongoSnapshots(OnDemandSnapshots):
         self._server = server
         self._signals = SignalSource(config, self.failures, MongoSignals.of(config))
 
+    @override
     def tables(self, config: Config) -> list[TableId]:
-        """See Snapshots.tables."""
         return self._server.ask(lambda client: Collections(client, config).captured())
 
+    @override
     def sizes(self, config: Config) -> list[tuple[str, int]]:
-        """See Snapshots.sizes."""
         found = self._server.ask(lambda client: splits.sizes(client, config))
         return [(str(table), size) for table, size in found]
 
+    @override
     def open_at_log(self, config: Config, start: Reached, end: Reached) -> Handle:
         """See Snapshots.open_at_log: at the time that the offset says, or later if the server has that no more.
 
@@ -77,10 +79,11 @@ class MongoSnapshots(OnDemandSnapshots):
         is_there = self._server.ask(lambda client: splits.is_readable(client, config, moment))
         return Handle(self._server, moment) if is_there else self.open_now(config)
 
+    @override
     def open_now(self, config: Config) -> Handle:
-        """See Snapshots.open_now."""
         return Handle(self._server, Moment(self._server.ask(cluster_time), uuid.uuid4().hex))
 
+    @override
     def cut(
         self,
         config: Config,
@@ -89,25 +92,25 @@ class MongoSnapshots(OnDemandSnapshots):
         place: Place | None,
         plan: Callable[[splits.MongoCuts], list[Split]],
     ) -> list[Split]:
-        """See Snapshots.cut."""
         if not handle.is_valid(config):
             raise SnapshotGone("the server no longer has the documents as of the snapshot's time")
         return self._server.ask(lambda client: plan(splits.MongoCuts(client, config, handle.moment, wanted)))
 
+    @override
     def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
-        """See OnDemandSnapshots.new_signals."""
         return self._server.ask(lambda client: self._signals.new(client, handled))
 
     @contextmanager
+    @override
     def chunks(self, config: Config) -> Iterator[Session]:
-        """See OnDemandSnapshots.chunks."""
         yield Session(self._server.client, config, self._signals)
 
+    @override
     def shown(self, part: str) -> str:
         """See OnDemandSnapshots.shown: the value of `_id`, as JSON if Java's text of it is another one."""
         value = id_of(part)
         return str(value) if isinstance(value, (str, int, ObjectId)) and not isinstance(value, bool) else part
 
+    @override
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
-        """See OnDemandSnapshots.existing."""
         return self._server.ask(lambda client: Collections(client, self._server.config).existing(tables))

@@ -14,6 +14,7 @@ from tailrace.connectors.mongodb.client import Client
 from tailrace.connectors.signal import CLOSE, DATA_BYTES, OPEN, Signal
 from tailrace.connectors.signal_source import SignalTable, Stored
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 _TOO_LARGE = f"its document is larger than {DATA_BYTES:,} bytes"
 
@@ -31,12 +32,13 @@ class MongoSignals(SignalTable):
         return {} if table is None else {table.database: MongoSignals(table)}
 
     @property
+    @override
     def name(self) -> str:
-        """See SignalTable.name."""
         return str(self.table)
 
+    @override
     def read(self, client: Client, limit: int) -> list[Stored]:
-        """See SignalTable.read. Of a large document the server sends the identity alone."""
+        """Of a large document the server sends the identity alone."""
         is_short = {"$lte": [{"$bsonSize": {"id": "$_id"}}, DATA_BYTES]}
         large = {"_id": {"$cond": [is_short, "$_id", "of a large _id"]}, "large": True}
         stages: list[Mapping[str, Any]] = [
@@ -46,12 +48,13 @@ class MongoSignals(SignalTable):
         ]
         return [(_signal(document), None) for document in self._collection(client).aggregate(stages)]
 
+    @override
     def insert(self, client: Client, id_: str, kind: str, data: str) -> None:
         """See SignalTable.insert: with the fields that the reference engine writes."""
         self._collection(client).insert_one({"_id": id_, "type": kind, "payload": ""})
 
+    @override
     def delete(self, client: Client, id_: str) -> None:
-        """See SignalTable.delete."""
         self._collection(client).delete_one({"_id": id_})
 
     def _collection(self, client: Client) -> Any:

@@ -20,6 +20,7 @@ from tailrace.connectors.snapshot_ports import Cuts
 from tailrace.connectors.snapshots import Place, SnapshotGone
 from tailrace.connectors.split_sizes import pieces
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 # Documents sampled for each range: bounds of so many are within some percent of equal parts.
 _SAMPLED = 20
@@ -41,14 +42,15 @@ class MongoCuts(Cuts):
         self._collections = Collections(client, config)
         self._uuids = self._collections.identities()
 
+    @override
     def tables(self) -> list[TableId]:
-        """See Cuts.tables."""
         return self._collections.captured()
 
+    @override
     def to_read(self) -> list[TableId]:
-        """See Cuts.to_read."""
         return self._collections.read_first()
 
+    @override
     def splits(self, table: TableId, resumed: Place | None) -> list[Split]:
         """See Cuts.splits: a collection without documents has one split."""
         size = size_of(self._client, table)
@@ -69,8 +71,8 @@ class MongoCuts(Cuts):
             for first, last in pairwise([*bounds, None])
         ]
 
+    @override
     def has_rows(self, split: Split) -> bool:
-        """See Cuts.has_rows."""
         options = {**at_time(split.moment.time), **between(split.low, split.high), "filter": condition(split.condition)}
         options |= limit(self._config, split.condition) if self._is_of_signal else {}
         origin = "the condition of the signal (additional-conditions)"

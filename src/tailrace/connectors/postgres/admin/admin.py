@@ -19,6 +19,7 @@ from tailrace.connectors.postgres.position import format_lsn, parse_lsn
 from tailrace.connectors.postgres.server import publication, published
 from tailrace.connectors.postgres.snapshot.selects import grants
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 
 class PostgresAdmin(Admin):
@@ -27,88 +28,90 @@ class PostgresAdmin(Admin):
     def __init__(self, config: Config) -> None:
         self._config = config
 
+    @override
     def checks(self, begun: Begun | None = None) -> list[Finding]:
-        """See Admin.checks."""
         has_begun = begun is not None and begun[0] is not None
         found = findings(self._config, has_begun, lambda: format_lsn(takeover.last_sent(self._config) or 0))
         return [*checks.check(self._config, begun), *found]
 
+    @override
     def overview(self) -> list[TableOverview]:
-        """See Admin.overview."""
         return operations.tables(self._config)
 
+    @override
     def comments(self) -> dict[TableId, str]:
-        """See Admin.comments."""
         return operations.comments(self._config)
 
+    @override
     def unreadable(self, tables: Sequence[TableId]) -> Finding:
-        """See Admin.unreadable."""
         statements = grants(self._config, list(tables))
         what = f"{self._config[DATABASE_USER]} may not read the table, so its rows would never come"
         return Finding("select", False, what, "; ".join(statements))
 
+    @override
     def position(self, offset: Mapping[str, Any]) -> Position | None:
-        """See Admin.position."""
         return operations.position(offset)
 
+    @override
     def state(self, pipeline: str | None = None) -> SourceState:
-        """See Admin.state."""
         return operations.state(self._config, pipeline)
 
+    @override
     def problems(self, *, begun: bool) -> list[Finding]:
-        """See Admin.problems."""
         return published.problems(self._config, begun=begun)
 
+    @override
     def as_debezium(self, position: Position) -> list[Entry]:
-        """See Admin.as_debezium."""
         return takeover.entries_of(self._config, parse_lsn(position.to_text()))
 
+    @override
     def resumable(self, begun: Begun) -> Finding | None:
-        """See Admin.resumable."""
         return resumable.obstacle(self._config, *begun)
 
+    @override
     def extend(self, tables: Sequence[TableId]) -> list[str]:
         """See Admin.extend: tables are added to the publication."""
         return publication.publish(self._config, tables)
 
+    @override
     def unextendable(self, tables: Sequence[TableId]) -> list[Finding]:
-        """See Admin.unextendable."""
         return publication.obstacles(self._config, tables)
 
+    @override
     def permitted(self) -> dict[str, str]:
-        """See Admin.permitted."""
         return {} if publication.by_hand(self._config) is None else {"publication.autocreate.mode": "disabled"}
 
+    @override
     def preparation(self, tables: Sequence[TableId]) -> list[str]:
         """See Admin.preparation: the publication, and the rights to read."""
         hidden = [table.id for table in self.overview() if table.id in tables and not table.is_readable]
         return [*(publication.by_hand(self._config) or []), *(f"{grant};" for grant in grants(self._config, hidden))]
 
+    @override
     def extended(self) -> str:
-        """See Admin.extended."""
         return f"the publication {self._config[PUBLICATION_NAME]}"
 
+    @override
     def owned(self) -> str:
-        """See Admin.owned."""
         config = self._config
         place = f"{config[DATABASE_DBNAME]} at {config[DATABASE_HOSTNAME]}"
         is_kept = config[PUBLICATION_AUTOCREATE_MODE] == "disabled"
         publication = "" if is_kept else f" and publication {config[PUBLICATION_NAME]}"
         return f"slot {config[SLOT_NAME]}{publication} of database {place}"
 
+    @override
     def drop(self, begun: Begun | None, *, force: bool = False) -> list[str]:
-        """See Admin.drop."""
         return operations.drop(self._config, begun, force=force)
 
+    @override
     def drop_at_stop(self, begun: Begun) -> None:
-        """See Admin.drop_at_stop."""
         operations.drop_at_stop(self._config, begun)
 
+    @override
     def install_ddl(self) -> str:
-        """See Admin.install_ddl."""
         event_triggers.install(self._config)
         return "DDL triggers tailrace_ddl_end and tailrace_ddl_drop made, with the schema tailrace_ddl"
 
+    @override
     def now(self) -> AbstractContextManager[source_now.PostgresNow]:
-        """See Admin.now."""
         return source_now.present(self._config)

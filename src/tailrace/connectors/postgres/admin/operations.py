@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from typing import Any
 
 import psycopg
@@ -91,6 +91,7 @@ class SlotState:
     plugin: str | None
     active: bool
     pid: int | None
+    _: KW_ONLY
     wal_status: str | None
     restart: str | None
     confirmed: str | None

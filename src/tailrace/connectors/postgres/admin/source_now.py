@@ -26,6 +26,7 @@ from tailrace.connectors.postgres.snapshot.ranges import table_bytes
 from tailrace.errors import SourceError
 from tailrace.model.native import compared_rows
 from tailrace.model.table import TableId, TableSchema
+from tailrace.override import override
 
 # Keys of one query.
 _PIECE = 5000
@@ -41,22 +42,22 @@ class PostgresNow(SourceNow):
         self._horizon = horizon
 
     @property
+    @override
     def horizon(self) -> LogPosition:
-        """See SourceNow.horizon."""
         return self._horizon
 
+    @override
     def tables(self) -> list[TableId]:
-        """See SourceNow.tables."""
         return self._catalog.tables()
 
+    @override
     def followed(self) -> list[TableId]:
-        """See SourceNow.followed."""
         tables = self.tables()
         apart = aside(self._connection, self._catalog.config, tables)
         return [table for table in tables if table not in apart]
 
+    @override
     def table(self, table: TableId) -> TableSchema:
-        """See SourceNow.table."""
         found = self._catalog.table(table)
         if found is None:
             raise SourceError(
@@ -67,16 +68,16 @@ class PostgresNow(SourceNow):
         self._captured[table] = found
         return found.schema
 
+    @override
     def obstacle(self, table: TableSchema, key: Sequence[str]) -> str | None:
-        """See SourceNow.obstacle."""
         return obstacle(self._connection, self._catalog.config, self._captured[table.id], key)
 
+    @override
     def left_out(self, table: TableSchema) -> Sequence[str]:
-        """See SourceNow.left_out."""
         return self._captured[table.id].left_out
 
+    @override
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
-        """See SourceNow.rows."""
         row = self._connection.execute("SELECT pg_export_snapshot()").fetchone()
         assert row is not None
         captured = self._captured[table.id]
@@ -85,20 +86,20 @@ class PostgresNow(SourceNow):
         for block in transfer.blocks(self._catalog.config, row[0], captured, source, size):
             yield compared_rows(table, block.images(np.arange(block.rows, dtype=np.int64)))
 
+    @override
     def texts(self, keys: pa.Table) -> list[Key]:
-        """See SourceNow.texts."""
         return key_texts(keys)
 
+    @override
     def understood(self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]) -> Iterator[pa.Table]:
-        """See SourceNow.understood."""
         types = self._types(table, names)
         for start in range(0, len(wanted), _PIECE):
             yield from self._understood(self._captured[table.id], types, wanted[start : start + _PIECE])
 
+    @override
     def rows_of(
         self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]
     ) -> Iterator[tuple[pa.Table, pa.Array]]:
-        """See SourceNow.rows_of."""
         types, captured = self._types(table, names), self._captured[table.id]
         for start in range(0, len(wanted), _PIECE):
             images, versions = keys.rows(self._connection, captured, types, wanted[start : start + _PIECE])

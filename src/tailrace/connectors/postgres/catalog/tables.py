@@ -328,7 +328,14 @@ class Catalog:
             if labels is None:
                 continue
             pg = PgType(
-                name, printed, tuple(labels), inner, domain, _output(name, function, base, domain), own, qualified
+                name,
+                printed,
+                tuple(labels),
+                inner,
+                domain=domain,
+                output=_output(name, function, base, domain),
+                own=own,
+                qualified=qualified,
             )
             # An array of a domain has no modifier, yet its elements have the domain's.
             self._types[asked] = (pg, inner_modifier if modifier is None else modifier)

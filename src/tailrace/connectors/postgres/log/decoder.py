@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,7 @@ class LogDecoder:
     last_commit: int | None
     tables: dict[int, CapturedTable | None] = field(default_factory=dict)
     relations: Relations = field(default_factory=Relations)
+    _: KW_ONLY
     transaction: Transaction = field(default_factory=Transaction)
     order: int = 0
     messages: LogicalMessages | None = None
@@ -83,7 +84,7 @@ class LogDecoder:
             self.prepare([*self._announced.values()])
         context = _Context.of(frames, self)
         batches: list[ChangeBatch] = []
-        found = pgoutput.messages(frames) if (frames.kind == pgoutput.MESSAGE).any() else None
+        logical = pgoutput.messages(frames) if (frames.kind == pgoutput.MESSAGE).any() else None
         reports = self._reports(frames)
         again = self._announce()
         cuts = np.union1d(pgoutput.positions(frames, pgoutput.TRUNCATE), [*again, *reports]).astype(np.intp)
@@ -95,8 +96,8 @@ class LogDecoder:
             elif cut < len(frames):
                 batches.extend(self._special(frames, cut, context))
             begin = cut + 1
-        if self.messages is not None and found is not None:
-            batches.extend(_messages(found, self.messages, context))
+        if self.messages is not None and logical is not None:
+            batches.extend(_messages(logical, self.messages, context))
         if self.computed is not None:
             batches += self.computed.notes
             self.computed.notes = []
@@ -208,8 +209,8 @@ class LogDecoder:
         """Where the DDL triggers have written a row into their table."""
         if self.schema_changes is None:
             return set()
-        known = (*self.relations.by_oid.values(), *self._announced.values())
-        tables = {relation.oid for relation in known if self.schema_changes.is_source(relation)}
+        relations = (*self.relations.by_oid.values(), *self._announced.values())
+        tables = {relation.oid for relation in relations if self.schema_changes.is_source(relation)}
         if not tables:
             return set()
         places, into = pgoutput.inserts(frames)
@@ -242,12 +243,18 @@ class LogDecoder:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """What the messages of a chunk say about its rows: their transaction, its time, the transaction before."""
+    """What the messages of a chunk say about its rows: their transaction, its time, the transaction before.
+
+    `carried` is the transaction of the rows before the first BEGIN, `last_commit` the end of the one before it, None if
+    there was none. `order` is that of the first message, `lsn` the position of each message (by message), `origins` the
+    places of the messages that name an origin. In what follows `index` are places of messages.
+    """
 
     begins: pgoutput.Begins
     commits: pgoutput.Commits
     carried: Transaction
     last_commit: int | None
+    _: KW_ONLY
     order: int
     xmin: int | None
     lsn: Ints
@@ -256,19 +263,21 @@ class _Context:
 
     @staticmethod
     def of(frames: Frames, decoder: LogDecoder) -> _Context:
+        """The context of a chunk, with what the decoder has of the chunks before it."""
         return _Context(
             pgoutput.begins(frames),
             pgoutput.commits(frames),
             decoder.transaction,
             decoder.last_commit,
-            decoder.order,
-            decoder.xmin,
-            frames.lsn,
-            pgoutput.positions(frames, pgoutput.ORIGIN),
-            frames,
+            order=decoder.order,
+            xmin=decoder.xmin,
+            lsn=frames.lsn,
+            origins=pgoutput.positions(frames, pgoutput.ORIGIN),
+            frames=frames,
         )
 
     def orders(self, index: npt.NDArray[np.intp]) -> Ints:
+        """The order of each message."""
         return self.order + index.astype(np.int64) * ORDER_STEP
 
     def transactions(self, index: npt.NDArray[np.intp]) -> tuple[Ints, Ints]:
@@ -284,6 +293,7 @@ class _Context:
         return indices(np.concatenate([[self.carried.commit_lsn], self.begins.final_lsn])[which])
 
     def source(self, index: npt.NDArray[np.intp], xids: Ints) -> pa.StructArray:
+        """The column `source` of the messages' rows; `xids` are those of `transactions`."""
         which = np.searchsorted(self.commits.index, index, side="right")
         ends = np.concatenate([[self.last_commit or 0], self.commits.end_lsn])
         unknown = (which == 0) & (self.last_commit is None)
@@ -349,22 +359,22 @@ def _ops(kind: Bytes) -> pa.Array:
     return names.take(pa.array(codes, pa.int8()))
 
 
-def _messages(found: Messages, wanted: LogicalMessages, context: _Context) -> Iterator[ChangeBatch]:
+def _messages(logical: Messages, wanted: LogicalMessages, context: _Context) -> Iterator[ChangeBatch]:
     """The logical messages as changes of their table without a name."""
-    found = wanted.captured(found)
-    if not len(found.index):
+    logical = wanted.captured(logical)
+    if not len(logical.index):
         return
-    times, xids = context.transactions(found.index)
-    times, source = apart(found, times, context.source(found.index, xids))
-    count = len(found.index)
+    times, xids = context.transactions(logical.index)
+    times, source = apart(logical, times, context.source(logical.index, xids))
+    count = len(logical.index)
     columns = {
         "op": repeat(MESSAGE, count),
-        "order": indices(context.orders(found.index)),
+        "order": indices(context.orders(logical.index)),
         "ts_us": indices(times),
         "snapshot": pa.nulls(count, pa.string()),
         "source": source,
         "before": pa.nulls(count, wanted.table.row_type),
-        "after": wanted.images(found),
+        "after": wanted.images(logical),
     }
     yield ChangeBatch(wanted.table, pa.RecordBatch.from_pydict(columns))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import psycopg
 
@@ -49,6 +49,7 @@ class DescribedTables:
     labels: Labels | None
     epoch: str = ""
     described: int = 0
+    _: KW_ONLY
     relations: Relations = field(default_factory=Relations)
     tables: dict[int, CapturedTable | None] = field(default_factory=dict)
     structures: Structures = field(default_factory=Structures)
@@ -97,6 +98,7 @@ class LogRange:
     start: int
     end: int
     last_commit: int | None
+    _: KW_ONLY
     xmin: int | None = None
     timeline: int | None = None
     since_us: int | None = None
@@ -117,17 +119,24 @@ def _decoded(config: Config, wanted: LogRange) -> Iterator[Chunk]:
     reselection = reselect(config)
     with ExitStack() as opened:
         descriptions = opened.enter_context(closing(Descriptions(config, about)))
-        decoder = LogDecoder(descriptions.describe, wanted.last_commit, about.tables, about.relations)
-        decoder.prepare = descriptions.prepare
-        decoder.messages, decoder.xmin = LogicalMessages.of(config), wanted.xmin
-        decoder.has_marks = config[PROVIDE_TRANSACTION_METADATA]
-        decoder.faults = Faults.of(config)
-        decoder.schema_changes = SchemaChangeReader.of(config)
-        decoder.computed = opened.enter_context(closing(Computed(config)))
+        computed, reselector = opened.enter_context(closing(Computed(config))), None
         if reselection is not None:
-            decoder.reselector = opened.enter_context(
-                closing(Reselector(reselection, PostgresLookup(config, reselection.by_event_key)))
-            )
+            lookup = PostgresLookup(config, reselection.by_event_key)
+            reselector = opened.enter_context(closing(Reselector(reselection, lookup)))
+        decoder = LogDecoder(
+            descriptions.describe,
+            wanted.last_commit,
+            about.tables,
+            about.relations,
+            messages=LogicalMessages.of(config),
+            schema_changes=SchemaChangeReader.of(config),
+            reselector=reselector,
+            xmin=wanted.xmin,
+            has_marks=config[PROVIDE_TRANSACTION_METADATA],
+            faults=Faults.of(config),
+            prepare=descriptions.prepare,
+            computed=computed,
+        )
         size = DecodeSize()
         for messages in opened.enter_context(closing(_messages(config, wanted, about, size))):
             chunk = decoder.decode(messages)

@@ -9,7 +9,7 @@ import struct
 import time
 import uuid
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import psycopg
@@ -68,6 +68,7 @@ class Replication:
     feed: Feed
     interval: float
     silent_seconds: float
+    _: KW_ONLY
     confirmed: int = 0
     last_commit: int | None = None
     ahead: deque[Segment] = field(default_factory=deque)

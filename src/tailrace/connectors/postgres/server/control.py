@@ -18,6 +18,7 @@ from tailrace.connectors.postgres.server.connect import connect, is_transient, p
 from tailrace.connectors.postgres.server.history import LogEnd, log_end
 from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ class Holder:
     role: str
     since: str | None
 
+    @override
     def __str__(self) -> str:
         since = "" if self.since is None else f", connected since {self.since}"
         return f"server process {self.pid} (application {self.application!r}, role {self.role}{since})"

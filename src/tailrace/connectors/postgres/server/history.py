@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta, timezone
 
 import psycopg
@@ -65,6 +65,7 @@ class LogEnd:
     is_standby: bool
     timeline: int | None
     clock_us: int
+    _: KW_ONLY
     confirmed: int | None
     committed_us: int | None = None
     inserted: int | None = None
@@ -99,9 +100,9 @@ def log_end(connection: psycopg.Connection, slot: str, *, with_timeline: bool) -
         is_standby,
         timeline_id,
         clock_us,
-        None if confirmed is None else parse_lsn(confirmed),
-        committed_us,
-        parse_lsn(end) if inserted is None else _before_header(parse_lsn(inserted)),
+        confirmed=None if confirmed is None else parse_lsn(confirmed),
+        committed_us=committed_us,
+        inserted=parse_lsn(end) if inserted is None else _before_header(parse_lsn(inserted)),
     )
 
 

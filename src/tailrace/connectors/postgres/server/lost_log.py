@@ -16,6 +16,7 @@ from tailrace.connectors.postgres.server import slot as slots
 from tailrace.connectors.postgres.server.connect import connect
 from tailrace.errors import OffsetError
 from tailrace.model.quantity import moment, size
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +51,7 @@ class Gap:
     is_trusted: bool = False
     is_foreign: bool = False
 
+    @override
     def __str__(self) -> str:
         return f"{self.why}; {self.what}"
 

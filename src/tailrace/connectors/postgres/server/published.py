@@ -33,6 +33,7 @@ from tailrace.connectors.postgres.server.lost_log import WITHOUT_PUBLICATION
 from tailrace.connectors.postgres.server.partition_names import ComesAs, Name, first_of, left_out, lineages, unheard
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
@@ -96,6 +97,7 @@ class Table:
         """The name as SQL takes it."""
         return sql.Identifier(self.schema, self.table).as_string()
 
+    @override
     def __str__(self) -> str:
         return f"{self.schema}.{self.table}"
 

@@ -20,6 +20,7 @@ from psycopg.pq.abc import PGconn, PGresult
 from psycopg.waiting import Wait
 
 from tailrace.connectors.ahead import Patience
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
@@ -109,8 +110,8 @@ class Connection(psycopg.Connection[Any]):
 
     patience: Patience | None = None
 
+    @override
     def wait(self, gen: Generator[Any, Any, T], *args: Any, **kwargs: Any) -> T:
-        """See psycopg.Connection.wait."""
         if self.patience is None:
             return super().wait(gen, *args, **kwargs)
         self.patience.begin()

@@ -30,6 +30,7 @@ from tailrace.connectors.postgres.server.connect import connect, first_line
 from tailrace.connectors.postgres.server.slot_wait import Blocker, open_transactions, prepared_transactions
 from tailrace.errors import ConfigError, SourceError
 from tailrace.model.quantity import size
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +69,7 @@ class Slot:
         """Whether the server has invalidated it, for the reason it gives from PostgreSQL 17 on."""
         return self.wal_status == "lost"
 
+    @override
     def __str__(self) -> str:
         """Whose it may be: who reads it, how far it is confirmed, how long nobody has read it."""
         if self.active_pid is not None:

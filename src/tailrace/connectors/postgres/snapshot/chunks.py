@@ -27,6 +27,7 @@ from tailrace.connectors.snapshot_ports import ChunkTable
 from tailrace.connectors.snapshots import Unread, check_width
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId, TableSchema
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
@@ -127,10 +128,11 @@ class LockedTable(ChunkTable):
     name: str
 
     @property
+    @override
     def schema(self) -> TableSchema:
-        """See ChunkTable.schema."""
         return self.captured.schema
 
+    @override
     def page(self, condition: str | None, surrogate: str | None) -> Paging:
         """By the key of the signal or the events; equal keys are distinguished by the table's own."""
         catalog = Catalog(self.connection, self.config)
@@ -140,31 +142,33 @@ class LockedTable(ChunkTable):
         nullable = catalog.nullable(self.schema.id, wanted)
         return Paging(self.connection, self.captured, condition, (*key, *own), nullable)
 
+    @override
     def fence(self) -> str:
         """A snapshot just older than all that is read."""
         row = self.connection.execute("SELECT pg_current_snapshot()::text").fetchone()
         assert row is not None
         return str(row[0])
 
+    @override
     def rows_of(self, wanted: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
-        """See ChunkTable.rows_of."""
         types = self._key_types(self.paged_by(None))
         check_width(wanted, len(types), self.name)
         found, _ = keys.rows(self.connection, self.captured, types, wanted)
         absent = keys.images(self.connection, self.captured, types, wanted, absent=True)
         return found, keys.as_rows(self.captured, absent)
 
+    @override
     def end(self) -> int:
-        """See ChunkTable.end."""
         return flushed(self.connection, self.config)
 
+    @override
     def identity(self) -> tuple[str, ...]:
         """The table's own key, where old images hold that: the whole row may be large, the event's key not unique."""
         own = tuple(name for name, _ in Catalog(self.connection, self.config).key_types(self.schema.id, None))
         return own if own and set(own) <= set(self.schema.identity) else self.schema.identity
 
+    @override
     def source(self, count: int, end: int) -> pa.StructArray:
-        """See ChunkTable.source."""
         nothing = pa.nulls(count, pa.int64())
         columns = {field.name: nothing.cast(field.type) for field in SOURCE_TYPE}
         columns["last_commit"] = pa.repeat(pa.scalar(end, pa.int64()), count)

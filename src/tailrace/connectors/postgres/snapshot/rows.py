@@ -28,6 +28,7 @@ from tailrace.connectors.table_split import TableSplit
 from tailrace.model.arrow import indices, repeat
 from tailrace.model.change import READ, ChangeBatch, SnapshotRead
 from tailrace.model.table import TableSchema
+from tailrace.override import override
 
 _COLUMNS = ["op", "order", "ts_us", "snapshot", "source", "before", "after"]
 
@@ -41,6 +42,7 @@ class Moment:
     xid: int | None
     ts_us: int
 
+    @override
     def __str__(self) -> str:
         # A server gives names again after its restart.
         return f"{self.name} {self.lsn} {self.ts_us}"
@@ -60,6 +62,7 @@ class SnapshotSplit(TableSplit):
     storage: int | None = None
 
     @property
+    @override
     def snapshot(self) -> str:
         """See TableSplit.snapshot: its position, which no other snapshot of the pipeline has."""
         return self.began or str(self.moment.lsn)
@@ -70,8 +73,8 @@ class SnapshotSplit(TableSplit):
         return self.read_at(self.moment.lsn)
 
     @property
+    @override
     def resume_point(self) -> Place | None:
-        """See SnapshotSplit.resume_point."""
         if not isinstance(self.range, Keys) or self.range.above is None:
             return None
         return Place((), self.range.above, self.snapshot, self.storage)

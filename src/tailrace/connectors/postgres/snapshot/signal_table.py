@@ -12,6 +12,7 @@ from tailrace.config.filters import table_of_signals
 from tailrace.connectors.postgres.server.connect import first_line
 from tailrace.connectors.signal import CLOSE, DATA_BYTES, OPEN, Signal
 from tailrace.connectors.signal_source import NotSignals, SignalTable, Stored
+from tailrace.override import override
 
 # Without a version PostgreSQL would have to compare contents; xmin is that of the transaction that wrote the row.
 _ROWS = """
@@ -33,12 +34,13 @@ class PostgresSignals(SignalTable):
         return {} if table is None else {table.database: PostgresSignals(sql.Identifier(table.schema, table.table))}
 
     @property
+    @override
     def name(self) -> str:
-        """See SignalTable.name."""
         return self.table.as_string()
 
+    @override
     def read(self, connection: psycopg.Connection, limit: int) -> list[Stored]:
-        """See SignalTable.read. The order is that in which rows came, as far as it is known."""
+        """The order is that in which rows came, as far as it is known."""
         limits = (sql.Literal(DATA_BYTES + 1), sql.Literal(limit))
         query = sql.SQL(_ROWS).format(limits[0], self.table, sql.Literal([OPEN, CLOSE]), limits[1])
         try:
@@ -53,12 +55,12 @@ class PostgresSignals(SignalTable):
             ) from error
         return [(Signal(id_, type_, data), xid) for id_, type_, data, xid in rows]
 
+    @override
     def insert(self, connection: psycopg.Connection, id_: str, kind: str, data: str) -> None:
-        """See SignalTable.insert."""
         connection.execute(sql.SQL("INSERT INTO {} VALUES (%s, %s, %s)").format(self.table), [id_, kind, data])
 
+    @override
     def delete(self, connection: psycopg.Connection, id_: str) -> None:
-        """See SignalTable.delete."""
         row = connection.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(self.table))
         first = sql.Identifier(row.description[0].name if row.description else "id")
         connection.execute(sql.SQL("DELETE FROM {} WHERE {} = %s").format(self.table, first), [id_])

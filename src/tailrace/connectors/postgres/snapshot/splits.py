@@ -25,6 +25,7 @@ from tailrace.connectors.snapshot_ports import Cuts
 from tailrace.connectors.snapshots import Place
 from tailrace.connectors.split_sizes import fits, is_chunked, pieces
 from tailrace.model.table import TableId, TableSchema
+from tailrace.override import override
 
 Split = SnapshotSplit | EmptySplit
 
@@ -53,18 +54,20 @@ class PostgresCuts(Cuts):
         self._given = overrides(config) if wanted is None else wanted
         self._empty: dict[TableId, TableSchema] = {}
 
+    @override
     def tables(self) -> list[TableId]:
-        """See Cuts.tables."""
         return self._catalog.tables()
 
+    @override
     def to_read(self) -> list[TableId]:
-        """See Cuts.to_read."""
         return to_read(self._connection, self._config)
 
+    @override
     def in_order(self, tables: list[TableId]) -> list[TableId]:
         """See Cuts.in_order: that of snapshot.tables.order.by.row.count."""
         return in_order(self._connection, self._config, tables)
 
+    @override
     def prepare(self, tables: Sequence[TableId]) -> None:
         """See Cuts.prepare: locks the tables if the snapshot was exported without, and reads as of it from here on."""
         if self._wanted is not None or (self._place is not None and not self._place.is_whole):
@@ -72,6 +75,7 @@ class PostgresCuts(Cuts):
         adopt(self._connection, self._config, self._export.name)
         self._catalog = Catalog(self._connection, self._config)
 
+    @override
     def splits(self, table: TableId, resumed: Place | None) -> list[SnapshotSplit] | None:
         """See Cuts.splits: those that have rows at their edges; a table without rows has none."""
         captured = self._catalog.table(table)
@@ -91,17 +95,19 @@ class PostgresCuts(Cuts):
             self._empty[table] = captured.schema
         return found
 
+    @override
     def has_rows(self, split: SnapshotSplit) -> bool:
         """See Cuts.has_rows: each split at the edge of a table has."""
         return True
 
+    @override
     def count(self, split: SnapshotSplit) -> int:
-        """See Cuts.count."""
         whole = replace(split, range=ranges.WHOLE, select=None)
         row = self._connection.execute(sql.SQL("SELECT count(*){}").format(whole.query)).fetchone()
         assert row is not None
         return int(row[0])
 
+    @override
     def without_rows(self, tables: Sequence[TableId], notices: tuple[Notice, ...]) -> list[EmptySplit]:
         """See Cuts.without_rows: one split has all tables without rows."""
         return [EmptySplit(self._moment, tuple(self._empty[table] for table in tables), notices)]

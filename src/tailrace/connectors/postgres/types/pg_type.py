@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,7 @@ class PgType:
     printed: str
     labels: tuple[str, ...] = ()
     element: PgType | None = None
+    _: KW_ONLY
     domain: bool = False
     output: str = "{}"
     own: str = ""

@@ -26,6 +26,7 @@ from tailrace.connectors.sqlserver.options import DATA_QUERY_MODE
 from tailrace.connectors.sqlserver.position import LSN_BYTES
 from tailrace.connectors.sqlserver.statements import name
 from tailrace.model.table import ALL, UNTOUCHED
+from tailrace.override import override
 
 _MINUTE_US = 60_000_000
 _FIELDS = ("__$start_lsn", "__$seqval", "__$operation", "__$update_mask")
@@ -46,8 +47,8 @@ class InstanceTable(ChangeTable):
     placeholders: Mapping[int, pa.Scalar]
     from_start: bool = False
 
+    @override
     def rows(self, found: Block) -> ChangeRows:
-        """See ChangeTable.rows."""
         commit, change, kinds, masks, times, minutes, *values = found
         kind, masks = kinds.cast(pa.int64()).to_numpy(), masks.cast(pa.binary())
         return ChangeRows(
@@ -76,8 +77,8 @@ class InstanceTable(ChangeTable):
                 arrays[place] = pc.if_else(pa.array(gaps), pa.scalar(None, arrays[place].type), arrays[place])
         return pa.StructArray.from_arrays(arrays, fields=list(found.type))
 
+    @override
     def incomplete(self, found: Changes) -> Mapping[str, pa.Array]:
-        """See ChangeTable.incomplete."""
         if not self.ordinals:
             return {}
         columns = self.captured.schema.columns

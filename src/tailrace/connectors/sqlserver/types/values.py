@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -52,6 +52,7 @@ class SqlType:
     bytes: int
     precision: int
     scale: int
+    _: KW_ONLY
     alias: str | None = None
     is_clr: bool = False
     collation: str | None = None

@@ -195,9 +195,9 @@ def _commit(entry: dict[str, Any]) -> Commit:
         entry.get(USER_METADATA),
         int(entry.get("timestamp", 0)),
         operation,
-        str(entry.get("engineInfo") or entry.get("clientVersion") or "another program"),
-        operation.upper() in _WITHOUT_ROWS,
-        operation == "RESTORE",
+        writer=str(entry.get("engineInfo") or entry.get("clientVersion") or "another program"),
+        keeps_rows=operation.upper() in _WITHOUT_ROWS,
+        restores=operation == "RESTORE",
     )
 
 

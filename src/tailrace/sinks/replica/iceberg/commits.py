@@ -38,6 +38,7 @@ from pyiceberg.table.update import (
     TableUpdate,
 )
 
+from tailrace.override import override
 from tailrace.sinks.replica.table import LakeError, Mark
 
 # The entry of a snapshot's summary with the text of a mark; and of the table's properties with an application's number.
@@ -52,10 +53,12 @@ _MOST_READ = 512
 class _DeleteManifest(ManifestWriterV2):
     """A manifest of delete files, which pyiceberg reads and does not write."""
 
+    @override
     def content(self) -> ManifestContent:
         return ManifestContent.DELETES
 
     @property
+    @override
     def _meta(self) -> dict[str, str]:
         return {**super()._meta, "content": "deletes"}
 

@@ -92,7 +92,7 @@ class Iceberg:
             writer = told.get("engine-name") or told.get("spark.app.id") or "another program"
             keeps = operation == Operation.REPLACE.value
             number = snapshot.sequence_number or 0
-            yield Commit(number, told.get(MARK), snapshot.timestamp_ms, operation, writer, keeps)
+            yield Commit(number, told.get(MARK), snapshot.timestamp_ms, operation, writer=writer, keeps_rows=keeps)
             parent = snapshot.parent_snapshot_id
             snapshot = None if parent is None else there.get(parent)
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from tailrace.connectors.postgres.log.protocol.framing import CORRUPT, Bytes, Frames, Ints, int64_at, uint32_at
 from tailrace.connectors.postgres.log.protocol.tuples import TEXT, Cells, absent, scatter, walk
 from tailrace.errors import DecodeError
+from tailrace.override import override
 
 BEGIN, COMMIT, ORIGIN, RELATION, TYPE = ord("B"), ord("C"), ord("O"), ord("R"), ord("Y")
 INSERT, UPDATE, DELETE, TRUNCATE, MESSAGE = ord("I"), ord("U"), ord("D"), ord("T"), ord("M")
@@ -52,6 +53,7 @@ class Relation:
     identity: str
     columns: tuple[RelationColumn, ...]
 
+    @override
     def __str__(self) -> str:
         return f"{self.schema}.{self.table}"
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from tailrace.config import Config
@@ -41,25 +41,26 @@ from tailrace.snapshot.signals import (
 )
 from tailrace.snapshot.table_note import TableNote
 from tailrace.snapshot.table_signals import TableSignals
-from tailrace.snapshot.work import Work, work
+from tailrace.snapshot.work import BatchWork, work
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Step:
+class NextBatch:
     """What the next batch does: `end` is where it must end (None: anywhere), `moves`: it is needed even without log."""
 
     progress: Progress | None = None
     end: Any = None
     moves: bool = False
     chunk: ReadChunk | None = None
+    _: KW_ONLY
     splits: Sequence[SnapshotSplit] | None = None
     notices: tuple[Notice, ...] = ()
     notes: tuple[TableNote, ...] = ()
 
 
-class AdHocSnapshots:
+class RequestedSnapshots:
     """Carries out signals for one pipeline's planner.
 
     `late` are tables that were added to the log only at this start, with the reason why they are incomplete.
@@ -92,7 +93,7 @@ class AdHocSnapshots:
         *,
         is_behind: bool,
         warnings: tuple[str, ...],
-    ) -> Step:
+    ) -> NextBatch:
         """The next step after `offset`, new signals included; nothing is read while there is a backlog of the log.
 
         The batch begins at the position `start`. `warnings` are those of the source, which the offset shows.
@@ -104,33 +105,33 @@ class AdHocSnapshots:
             # Two snapshots of one moment could not be distinguished.
             self._blocking.close()
             self._has_read_tables = False
-        known = state if state is not None else self.before()
-        before = known.undone() if is_start else replace(known, undo=None)
+        stored = state if state is not None else self.before()
+        before = stored.undone() if is_start else replace(stored, undo=None)
         if is_start:
             before = capture_changes.settled(self._start, before)
         before = replace(self._with_late(before), warnings=warnings)
         progress = self._signalled(before, offset)
         self.use(progress)
         notices = _notices(before, progress)
-        moves = progress != replace(known, undo=None)
+        moves = progress != replace(stored, undo=None)
         what = work(progress, is_behind=is_behind, has_ended=self._server.has_ended)
-        if what is Work.WAIT:
+        if what is BatchWork.WAIT:
             self._wait(progress.wait)
-            return Step(progress, moves=moves, notices=notices)
+            return NextBatch(progress, moves=moves, notices=notices)
         if progress.queue:
             progress = replace(progress, wait=None)
-        if what is Work.TABLES:
+        if what is BatchWork.TABLES:
             return self._block(progress, start, moves, notices)
         self._blocking.close()
-        if what is Work.CHUNK:
+        if what is BatchWork.CHUNK:
             return self._chunk(progress, moves, notices)
-        return Step(progress, moves=moves, notices=notices)
+        return NextBatch(progress, moves=moves, notices=notices)
 
-    def _chunk(self, progress: Progress, moves: bool, notices: tuple[Notice, ...]) -> Step:
+    def _chunk(self, progress: Progress, moves: bool, notices: tuple[Notice, ...]) -> NextBatch:
         """An incremental snapshot: the batch reads a chunk, unless none can be read now."""
         stages, chunk = self._incremental.chunk(progress)
         if not stages:
-            return Step(progress, moves=moves, notices=notices)
+            return NextBatch(progress, moves=moves, notices=notices)
         at = progress
         notes: list[TableNote] = []
         for after, status in stages:
@@ -138,7 +139,7 @@ class AdHocSnapshots:
             notes += _ended(self.config, at, after, status)
             at = after
         end = None if chunk is None else chunk.end
-        return Step(at.undoing(progress), end, True, chunk, notices=notices, notes=tuple(notes))
+        return NextBatch(at.undoing(progress), end, True, chunk, notices=notices, notes=tuple(notes))
 
     def _with_late(self, progress: Progress) -> Progress:
         """The state in which tables are incomplete that were added to the log only at this start."""
@@ -196,7 +197,7 @@ class AdHocSnapshots:
             self._incremental.config = self._blocking.config = self.config
         return self.config
 
-    def _block(self, progress: Progress, start: Any, moves: bool, notices: tuple[Notice, ...]) -> Step:
+    def _block(self, progress: Progress, start: Any, moves: bool, notices: tuple[Notice, ...]) -> NextBatch:
         """A blocking snapshot: one batch reads the log up to a snapshot's position, the next the tables."""
         done, requests = progress.without_blocking()
         planned = self._blocking.plan({request.table: request.condition for request in requests}, start)
@@ -207,14 +208,14 @@ class AdHocSnapshots:
             why = reason(self._server.failures, planned.refused)
             aborted = Notice(notifications.INITIAL, notifications.ABORTED, ((notifications.ERROR, why),))
             left = replace(done, undo=None).giving_up(requests, why)
-            return Step(left, None, True, notices=(*notices, aborted))
+            return NextBatch(left, None, True, notices=(*notices, aborted))
         if planned.splits is not None:
             after, told = self._without_unknown(done, requests)
             if not planned.splits:
-                return Step(after, planned.end, True, notices=(*notices, *told, *WITHOUT_ROWS))
+                return NextBatch(after, planned.end, True, notices=(*notices, *told, *WITHOUT_ROWS))
             self._has_read_tables = True
-            return Step(after, planned.end, True, splits=_announced(planned.splits, (*notices, *told)))
-        return Step(progress, planned.end, moves or planned.end is not None, notices=notices)
+            return NextBatch(after, planned.end, True, splits=_announced(planned.splits, (*notices, *told)))
+        return NextBatch(progress, planned.end, moves or planned.end is not None, notices=notices)
 
     def _without_unknown(self, done: Progress, requests: Sequence[Request]) -> tuple[Progress, tuple[Notice, ...]]:
         """The state in which tables that the snapshot goes without are incomplete; the notifications of those.
@@ -240,30 +241,32 @@ class AdHocSnapshots:
         self._channels.close()
 
 
-def _announced(found: Sequence[SnapshotSplit], notices: tuple[Notice, ...]) -> Sequence[SnapshotSplit]:
+def _announced(splits: Sequence[SnapshotSplit], notices: tuple[Notice, ...]) -> Sequence[SnapshotSplit]:
     """The splits with notices before the first row."""
-    if not notices or not found:
-        return found
-    first, *others = found
+    if not notices or not splits:
+        return splits
+    first, *others = splits
     return [first.announced(notices), *others]
 
 
 def _notices(before: Progress, after: Progress) -> tuple[Notice, ...]:
     """Notifications of new signals; a stop names its tables, the current one last (checkAndProcessStopFlag)."""
-    stopped = sorted((one for one in before.queue if one not in after.queue), key=lambda one: one == before.queue[0])
-    continues = any(one in after.queue for one in before.queue if one.kind == INCREMENTAL)
+    stopped = sorted(
+        (each for each in before.queue if each not in after.queue), key=lambda each: each == before.queue[0]
+    )
+    continues = any(each in after.queue for each in before.queue if each.kind == INCREMENTAL)
     listed = (("data_collections", after.names),)
-    found = []
-    aborted = ",".join(dict.fromkeys(one.table for one in stopped if one.kind == INCREMENTAL))
+    notices: list[Notice] = []
+    aborted = ",".join(dict.fromkeys(each.table for each in stopped if each.kind == INCREMENTAL))
     if aborted:
-        found.append(_notice(notifications.ABORTED, before, (("data_collections", aborted),)))
-    if any(one.kind == BLOCKING for one in stopped):
-        found.append(Notice(notifications.INITIAL, notifications.ABORTED))
+        notices.append(_notice(notifications.ABORTED, before, (("data_collections", aborted),)))
+    if any(each.kind == BLOCKING for each in stopped):
+        notices.append(Notice(notifications.INITIAL, notifications.ABORTED))
     if after.names and not continues:
-        found.append(_notice(notifications.STARTED, after, listed))
+        notices.append(_notice(notifications.STARTED, after, listed))
     if before.paused != after.paused and (continues or after.paused):
-        found.append(_notice(notifications.PAUSED if after.paused else notifications.RESUMED, after, listed))
-    return tuple(found)
+        notices.append(_notice(notifications.PAUSED if after.paused else notifications.RESUMED, after, listed))
+    return tuple(notices)
 
 
 def _read(before: Progress, after: Progress, status: str, shown: Callable[[str], str]) -> tuple[Notice, ...]:
@@ -282,7 +285,9 @@ def _read(before: Progress, after: Progress, status: str, shown: Callable[[str],
     done = notifications.scanned(notifications.INCREMENTAL, request.table, before.names, status, request.signal)
     done = done.with_rows(before.rows)
     if status == FAILED:
-        lacking = [one.why for one in after.incomplete if one.table == request.table and one not in before.incomplete]
+        lacking = [
+            each.why for each in after.incomplete if each.table == request.table and each not in before.incomplete
+        ]
         done = replace(done, data=(*done.data, *((notifications.ERROR, why) for why in lacking)))
     return (done,) if after.names else (done, _notice(notifications.COMPLETED, before, ()))
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-class FirstSnapshot:
+class SnapshotWatch:
     """Watches the query until the batches are done that read the tables."""
 
     def __init__(
@@ -55,7 +55,16 @@ class FirstSnapshot:
         tables, total = self._estimate
         left = (time.monotonic() - self._since) * (tasks - finished) / finished if finished else None
         rows = total * finished // tasks
-        return Report(INITIAL, named(tables), rows, total, finished, tasks, left, (), False, active=active)
+        return Report(
+            INITIAL,
+            named(tables),
+            rows,
+            total,
+            chunk=finished,
+            chunks=tasks,
+            seconds_left=left,
+            active=active,
+        )
 
     def _tasks(self) -> tuple[int, int, int]:
         """How many tasks the query's running job has, how many of them are done, and how many run."""
