@@ -47,7 +47,7 @@ def test_the_view_has_the_newest_events_and_the_status(output: io.StringIO) -> N
     for number in range(EVENTS_SHOWN + 3):
         screen.event(Event(None, "c", "shop.t", {"id": number}, {}, {"id": number}))
     screen.show(Status("demo", "stream", 4, "0/10", "0/20", 16, 0.5, {"public.t": 1234}))
-    demo_screen.results.print(screen.view())
+    demo_screen.results.print(screen.view())  # type: ignore[attr-defined]
     shown = output.getvalue()
     assert f"id={EVENTS_SHOWN + 2} " in shown
     assert "id=2 " not in shown
