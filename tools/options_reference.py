@@ -1,22 +1,13 @@
-"""Writes docs/reference/<db>-options.md from the tables of properties: `python tools/options_reference.py`."""
+"""Writes docs/reference/<db>-options.md of each built-in connector from the declarations of its properties."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tailrace.config.option import Option, OptionTable, Status
-from tailrace.connectors.db2.options import OPTIONS as DB2
-from tailrace.connectors.mongodb.options import OPTIONS as MONGODB
-from tailrace.connectors.postgres.options import OPTIONS as POSTGRES
-from tailrace.connectors.sqlserver.options import OPTIONS as SQLSERVER
+from tailrace.connectors.registry import BUILT_IN, imported
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
-TABLES = {
-    "postgres": ("PostgreSQL", POSTGRES),
-    "mongodb": ("MongoDB", MONGODB),
-    "sqlserver": ("SQL Server", SQLSERVER),
-    "db2": ("Db2", DB2),
-}
 
 _INTRO = """\
 # Properties of the {product} connector
@@ -68,5 +59,6 @@ def _meaning(option: Option[object]) -> str:
 
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name, (product, table) in TABLES.items():
-        (FOLDER / f"{name}-options.md").write_text(page(product, table), encoding="utf-8")
+    for name, entry in BUILT_IN.items():
+        text = page(entry.product, imported(str(entry.options)))
+        (FOLDER / f"{name}-options.md").write_text(text, encoding="utf-8")

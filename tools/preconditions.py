@@ -6,12 +6,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LOWEST_PYTHON = (3, 10)
 LOWEST_JAVA = 17
 
 
-def missing():
+def missing() -> "Iterator[str]":
     """Yield a sentence for each thing that has to be installed first."""
     if sys.version_info < LOWEST_PYTHON:
         wanted, found = ".".join(map(str, LOWEST_PYTHON)), sys.version.split()[0]
@@ -35,7 +39,7 @@ def missing():
         )
 
 
-def java_version():
+def java_version() -> "int | None":
     """The major version of the Java that Spark will take, None if there is none."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")

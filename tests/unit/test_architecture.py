@@ -220,6 +220,15 @@ def test_a_connector_is_found_where_the_rule_looks_for_it() -> None:
         assert imported == {"tailrace.spark.source"}, f"{entry_module} may only name its connector: {imported}"
 
 
+def test_a_connector_is_in_the_package_that_is_installed() -> None:
+    """What pip installs of a built-in connector: its module for Spark, and the extra with its drivers."""
+    text = (SOURCE.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    assert set(WORDS) == set(BUILT_IN), "WORDS has the words of each built-in connector, and of no other"
+    for name, entry in BUILT_IN.items():
+        assert f'"src/pyspark_tailrace_{name}"' in text, f"add src/pyspark_tailrace_{name} to the wheel's packages"
+        assert re.search(rf"^{name} = \[", text, re.MULTILINE), f"add an extra {name}: {entry.install} installs it"
+
+
 def test_tables_are_read_without_their_log() -> None:
     """How a database keeps its log is nothing that reading its tables by SQL depends on."""
     wrong = [

@@ -28,7 +28,8 @@ from tailrace.connectors.registry import BUILT_IN
 from tailrace.connectors.sqlserver.options import OPTIONS as SQLSERVER
 from tailrace.events.record import KAFKA
 from tailrace.events.shapes import event_schema
-from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget, Sink, from_content, load
+from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget, from_content, load
+from tailrace.pipeline.targets import Sink
 from tailrace.spark.shapes import ARROW_SCHEMA, COUNT_SCHEMA
 from tailrace.transforms import STEPS
 

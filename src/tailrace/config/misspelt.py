@@ -14,21 +14,15 @@ from tailrace.config.option import Option, OptionTable, Status
 
 _ALIKE = 0.75
 _PLACEHOLDER = re.compile(r"\.?(<[^>]+>|\*)")
-# What connectors name differently, and mean the same by.
-_COUNTERPARTS = (
-    ("table.include.list", "collection.include.list"),
-    ("table.exclude.list", "collection.exclude.list"),
-    ("column.exclude.list", "field.exclude.list"),
-    ("database.dbname", "database.names"),
-)
 
 
 @dataclass(frozen=True)
 class Foreign:
-    """A property that only other connectors have, and the products that these are for."""
+    """A property that only other connectors have, the products that these are for, and what others call it."""
 
     name: str
     products: tuple[str, ...]
+    other_name: str | None = None
 
     @property
     def whose(self) -> str:
@@ -40,8 +34,7 @@ class Foreign:
 
     def counterpart(self, table: OptionTable) -> Option[object] | None:
         """The property of a table that means the same."""
-        names = {name for pair in _COUNTERPARTS if self.name in pair for name in pair}
-        return next((option for option in table if option.name in names), None)
+        return next((each for each in table if each.name == self.other_name or each.counterpart == self.name), None)
 
 
 # Finds a name among the properties of all connectors.

@@ -41,7 +41,8 @@ class Option(Generic[T_co]):
     a property has no effect or is refused; `old_values` maps deprecated values to today's; `excluded_by` names a
     property that must not be given together with this one. An option that `protects` selects,
     hides or encrypts data: an unknown name like its own is an error (see misspelt.py). One that has no effect here,
-    and in the reference changes what arrives, is warned of: `instead` says what to do.
+    and in the reference changes what arrives, is warned of: `instead` says what to do. `counterpart` is the name by
+    which connectors of other databases have it.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Option(Generic[T_co]):
     excluded_by: str | None = None
     protects: bool = False
     instead: str | None = None
+    counterpart: str | None = None
 
     @property
     def is_family(self) -> bool:

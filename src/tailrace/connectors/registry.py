@@ -176,8 +176,8 @@ def elsewhere(name: str) -> Foreign | None:
         found = _options(entry).find(name)
         if found is not None and not found[0].name.endswith("*"):
             products.append(entry.product)
-            own = name if found[0].is_family else found[0].name
-    return Foreign(own, tuple(products)) if products else None
+            own, other = name if found[0].is_family else found[0].name, found[0].counterpart
+    return Foreign(own, tuple(products), other) if products else None
 
 
 def _options(entry: Entry) -> OptionTable:

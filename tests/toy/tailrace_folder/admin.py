@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
+from tailrace.connectors.base import Key
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.ports import Key, SourceNow, SourceState, TableOverview
+from tailrace.connectors.ports import SourceNow, SourceState, TableOverview
 from tailrace.connectors.shared_log import SharedLogAdmin
 from tailrace.errors import SourceError
 from tailrace.model.native import native_rows

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from tailrace.capture.capture import Capture
 from tailrace.connectors import registry
+from tailrace.connectors.change_tables.change_table import ChangeTable
 from tailrace.connectors.change_tables.changes import AFTER, BEFORE, DELETED, INSERTED, ChangeRows
-from tailrace.connectors.change_tables.reader import ChangeTable, RangeReader
+from tailrace.connectors.change_tables.reader import RangeReader
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.db2.snapshot import DIALECT as DB2

@@ -63,13 +63,13 @@ class Planned(CapturedTables):
         given = {name.replace("__", "."): value for name, value in properties.items()}
         self.dialect, self.config = dialect, resolve({**GIVEN, **given})
         self.numbers = {
-            TableId("shop", *name.split("."), shown=DATABASE_SCHEMA_TABLE): place  # type: ignore[misc]
+            TableId("shop", *name.split("."), shown=DATABASE_SCHEMA_TABLE): place  # type: ignore[arg-type, misc]
             for place, name in enumerate(tables.split())
         }
         lists = TableFilter.from_config(self.config)
         first = [table for table in self.numbers if lists.snapshots(table)]
         known = {"filter": lists, "databases": lambda: ["shop"], "read_first": lambda: first}
-        self.catalog = SimpleNamespace(**known)  # type: ignore[assignment]
+        self.catalog = SimpleNamespace(**known)
 
     def size_of(self, table: TableId) -> tuple[int, int]:
         return 0, self.numbers[table]

@@ -49,7 +49,7 @@ def test_the_view_has_the_newest_events_and_the_status(output: io.StringIO) -> N
     screen.show(
         Status("demo", "stream", 4, "0/10", current="0/20", lag_bytes=16, lag_seconds=0.5, tables={"public.t": 1234})
     )
-    demo_screen.results.print(screen.view())
+    demo_screen.results.print(screen.view())  # type: ignore[attr-defined]
     shown = output.getvalue()
     assert f"id={EVENTS_SHOWN + 2} " in shown
     assert "id=2 " not in shown

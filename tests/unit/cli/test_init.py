@@ -87,7 +87,7 @@ def test_encryption_that_the_url_requires_is_in_the_file(tmp_path: Path, monkeyp
     monkeypatch.setenv("PGSSLPASSWORD", "quiet")
     config = load(file).config()
     assert {
-        name: config.text(f"database.{name}") for name in ("sslmode", "sslrootcert", "sslpassword", "password")
+        name: config.values[f"database.{name}"] for name in ("sslmode", "sslrootcert", "sslpassword", "password")
     } == {
         "sslmode": "verify-full",
         "sslrootcert": "/ca.crt",

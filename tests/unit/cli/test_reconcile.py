@@ -47,7 +47,7 @@ def test_a_report_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
     lacking = TableReport("public.lacking", "equal", state="incomplete", why=["a partition was attached"])
     found = [report, TableReport("public.u", reason="no [reason]"), same, partly, lacking]
     for each in found:
-        reconcile.results.print(reconcile.table(each))
+        reconcile.results.print(reconcile.table(each))  # type: ignore[attr-defined]
     reconcile.advise(found, repaired=False)
     text = output.getvalue()
     assert re.search(r"^public\.same +equal  7,000 rows *$", text, re.MULTILINE), "a line for what is equal"

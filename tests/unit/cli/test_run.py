@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.cli import run_output, terminal
+from tailrace.cli import terminal
 from tailrace.cli.run_output import ProgressPrinter, WarningPrinter, checkpoint_position, line, waiting
 from tailrace.errors import ConfigError
-from tailrace.pipeline import activity
 from tailrace.pipeline.activity import ASKS, RESTARTS, WRITES, Activity, ActivityWatch
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.log import LogFile
@@ -41,7 +40,7 @@ def test_people_get_the_rate_since_the_last_line_and_a_line_while_it_waits(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr(run_output.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("tailrace.cli.run_output.time.monotonic", lambda: clock[0])
     printer = ProgressPrinter(as_json=False, position=lambda: "the checkpoint is at micro-batch 13, 0/9")
 
     def shown(progress: Progress, seconds: float) -> str:
@@ -75,7 +74,7 @@ def test_what_a_run_does_while_it_reports_nothing_new() -> None:
 
 def test_activity_is_what_spark_says_and_lasts_as_long_as_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(activity.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("tailrace.pipeline.activity.time.monotonic", lambda: now[0])
     watch = ActivityWatch()
 
     def look(seconds: float, message: str, last: str = "t1", *, is_active: bool = True) -> tuple[str, float]:
@@ -116,7 +115,7 @@ def test_a_machine_gets_a_line_a_batch_and_some_of_a_first_snapshot(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr(run_output.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("tailrace.cli.run_output.time.monotonic", lambda: clock[0])
     printer = ProgressPrinter(as_json=True)
     printer.show(replace(NOTHING, snapshot=FIRST))
     assert not capsys.readouterr().out, "it may be over soon"
@@ -136,7 +135,7 @@ def test_incomplete_tables_and_warnings_are_shown_when_they_change_and_again_lat
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr(run_output.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("tailrace.cli.run_output.time.monotonic", lambda: clock[0])
     state = Snapshots().lacking("public.[t]", "permission denied (signal s1)")
     wrong = replace(BATCH, offset={"snapshots": replace(state, warnings=("p lacks public.u",)).to_json()})
     printer = ProgressPrinter(as_json=True)
@@ -174,7 +173,7 @@ def test_a_warning_is_printed_again_after_ten_minutes_whatever_its_numbers_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr(run_output.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("tailrace.cli.run_output.time.monotonic", lambda: clock[0])
     log = tmp_path / "log"
     log.touch()
     printer = WarningPrinter(LogFile(log), ("x: has no effect",))

@@ -21,8 +21,10 @@ SECTIONS = {
     "common.md": ("\n## 15. Common property", "\n## 16."),
 }
 # Where the tables of the specification shorten names, what goes around them.
-SHORTENED = ("{}", "table.{}", "p.{}", "schema.history.internal.{}", "{}.md5.with.salt.s")
-SHORTENED += ("snapshot.mode.configuration.based.{}",)
+SHORTENED = [
+    *("{}", "table.{}", "p.{}", "schema.history.internal.{}", "{}.md5.with.salt.s"),
+    "snapshot.mode.configuration.based.{}",
+]
 NOTATION = {"schema.table", "schema.table.column"}
 
 

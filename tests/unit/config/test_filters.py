@@ -24,7 +24,8 @@ def config(**properties: str) -> Config:
 
 def captured(tables: str, **properties: str) -> list[str]:
     wanted = TableFilter.from_config(config(**properties))
-    return [name for name in tables.split() if wanted.captures(TableId("shop", *name.split(".", 1)))]
+    parts = (name.split(".", 1) for name in tables.split())
+    return [f"{schema}.{table}" for schema, table in parts if wanted.captures(TableId("shop", schema, table))]
 
 
 def table(schema: str, name: str) -> TableId:

@@ -20,7 +20,7 @@ from tailrace.snapshot.signals import Request
 SOURCE = "7312/shop/tailrace_shop"
 REQUEST = Request("s1", "incremental", "public.a")
 # As releases stored it whose offsets have version 1.
-VERSION_1 = {
+VERSION_1: dict[str, Any] = {
     "version": 1,
     "connector": "postgresql",
     "source": SOURCE,

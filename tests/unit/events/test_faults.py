@@ -14,6 +14,7 @@ from tailrace.config.faults import Faults
 from tailrace.connectors.postgres.position import SOURCE
 from tailrace.errors import DecodeError
 from tailrace.events import parts
+from tailrace.model.arrow import as_type as joined_type
 from tailrace.transforms.encoder import Encoder
 from tests.unit.events.changes import changes, table
 from tests.unit.events.event_recordings import configured
@@ -25,7 +26,8 @@ def test_exactly_the_faulty_rows_are_left_out(count: int, faulty: set[int]) -> N
         bad = faulty & set(rows.tolist())
         if bad:
             raise DecodeError(f"row {min(bad)}")
-        return rows.tolist()
+        kept: list[int] = rows.tolist()
+        return kept
 
     told: list[int] = []
 
@@ -53,7 +55,7 @@ def test_an_event_too_large_for_spark_is_left_out(
     transforms: dict[str, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The limit is 2 GiB; here it is 40 MB, so that the test needs no such event."""
-    limited = parts.as_type
+    limited = joined_type
 
     def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
         if values.nbytes > 40 << 20:

@@ -3,6 +3,7 @@
 import base64
 import json
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 
 import pyarrow as pa
@@ -20,12 +21,12 @@ BYTES = ConnectSchema("bytes", optional=True)
 DOUBLE = ConnectSchema("double", optional=True)
 INT = ConnectSchema("int32", optional=True)
 
-plain = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+plain = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 escaped = st.text(st.sampled_from('\x00\x01\x1f\b\t\n\f\r"\\/\x7fé世\u2028\U0001f600a'), max_size=12)
 quoted = st.text('a世 "\\', max_size=12)
 
 
-def sliced(values: list[object], kind: pa.DataType) -> pa.Array:
+def sliced(values: Sequence[object], kind: pa.DataType) -> pa.Array:
     """An array that does not begin where its buffers do."""
     return pa.array([values[0] if values else None, *values, None], kind).slice(1, len(values))
 
@@ -231,7 +232,7 @@ def test_decimals_beyond_arrows_widest_and_inside_structs_as_numbers() -> None:
 
 def test_plain_decimals_have_all_digits_and_no_exponent() -> None:
     def shown(values: pa.Array, schema: ConnectSchema) -> list[str]:
-        numbers = encode(values, schema, Style(decimals=Decimals.PLAIN)).to_pylist()
+        numbers: list[str] = encode(values, schema, Style(decimals=Decimals.PLAIN)).to_pylist()
         texts = encode(values, schema, Style(decimals=Decimals.TEXT)).to_pylist()
         assert [text.strip('"') for text in texts] == numbers
         assert all(text == "null" or text.startswith('"') for text in texts)

@@ -15,8 +15,8 @@ from tailrace.capture.heartbeat import heartbeat
 from tailrace.config.topics import TopicNaming
 from tailrace.connectors.postgres.position import SOURCE
 from tailrace.errors import DecodeError
-from tailrace.events import record
 from tailrace.events.layouts import Batch, Layouts
+from tailrace.events.parts import text_of
 from tailrace.events.plan import EventPlans
 from tailrace.model.change import ChangeBatch
 from tailrace.model.schema import ConnectSchema
@@ -27,7 +27,7 @@ from tests.unit.events.event_recordings import configured
 
 OTHER = replace(table("other"), columns=(*table().columns, Column("more", ConnectSchema("string"), pa.string())))
 IMAGE = {"id": 1, "code": "ä", "note": None, "more": "x"}
-OPS = {
+OPS: dict[str, dict[str, Any]] = {
     "c": {"op": "c", "after": IMAGE},
     "u": {"op": "u", "before": IMAGE, "after": IMAGE},
     "d": {"op": "d", "before": IMAGE},
@@ -63,7 +63,7 @@ def test_records_are_those_of_batches_that_are_encoded_alone(
     drawn: list[tuple[TableSchema, str]], properties: dict[str, str]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record.time, "time_ns", lambda: 1)
+        patch.setattr("tailrace.events.record.time.time_ns", lambda: 1)
         encoder = Encoder(configured(properties), SOURCE, "run")
         batches = [of(*each) for each in drawn]
         alone = [row for batch in batches for row in records(list(encoder.encode(batch)))]
@@ -97,7 +97,7 @@ def test_only_small_batches_of_one_structure_are_together_and_a_table_keeps_its_
 def test_an_error_names_its_table_and_skips_its_rows_alone(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    join = record.text_of
+    join = text_of
 
     def limited(parts: Any, start: int, rows: int, where: str) -> pa.Array:
         text = join(parts, start, rows, where)

@@ -9,8 +9,7 @@ from tailrace.connectors.db2.position import BLOCK as DB2
 from tailrace.connectors.postgres.position import SOURCE, SOURCE_TYPE
 from tailrace.connectors.sqlserver.position import BLOCK as SQL_SERVER
 from tailrace.events.offset_entries import offset_entries
-from tailrace.events.shapes import TRANSACTION_TYPE
-from tailrace.model.change import ChangeBatch
+from tailrace.model.change import TRANSACTION_TYPE, ChangeBatch
 from tailrace.model.source import SourceBlock
 from tests.unit.events.changes import changes, table
 

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -30,7 +31,7 @@ MIXED = (
 )
 
 
-def payloads(rows: list[dict[str, object]]) -> list[object]:
+def payloads(rows: list[dict[str, object]]) -> list[Any]:
     return [None if row["value"] is None else json.loads(str(row["value"])) for row in rows]
 
 

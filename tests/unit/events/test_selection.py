@@ -5,7 +5,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from tailrace.events.selection import select, without_hidden_changes, without_unchanged
-from tests.unit.events.changes import batch, changes, config, table
+from tests.unit.events.changes import batch, changes, table
+from tests.unit.events.event_recordings import config
 
 ONE = {"id": 1, "code": "a", "note": None}
 

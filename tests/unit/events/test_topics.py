@@ -13,8 +13,8 @@ from tailrace.events.envelope import envelope
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableSchema
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, DATABASE_TABLE, TableId
-from tests.unit.events.changes import COLUMNS, changes, config, encoded, table
-from tests.unit.events.event_recordings import configured
+from tests.unit.events.changes import COLUMNS, changes, encoded, table
+from tests.unit.events.event_recordings import config, configured
 
 
 @pytest.mark.parametrize(

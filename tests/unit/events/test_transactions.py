@@ -14,7 +14,8 @@ from tailrace.model.change import ChangeBatch
 from tailrace.model.marks import MARKS
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableId
 from tests.unit.events import event_recordings as recordings
-from tests.unit.events.changes import batch, config
+from tests.unit.events.changes import batch
+from tests.unit.events.event_recordings import config
 from tests.unit.events.recorded_layouts import ALL, Recorded
 
 

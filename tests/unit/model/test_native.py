@@ -175,7 +175,8 @@ def test_a_null_image_stays_null() -> None:
 
 
 def odd(name: str, values: pa.Array, policy: str, base: str = "int64") -> list[Any]:
-    return convert(named(name, base), values, policy).to_pylist()
+    found: list[Any] = convert(named(name, base), values, policy).to_pylist()
+    return found
 
 
 MICROS, NANOS, ZONED = (f"io.debezium.time.{name}" for name in ("MicroTimestamp", "NanoTimestamp", "ZonedTimestamp"))

@@ -84,7 +84,7 @@ def test_the_columns_of_events(times: int) -> None:
         "removedFields": ["d", "e.0"],
         "truncatedArrays": [{"field": "list", "newSize": 2}],
     }
-    empty = {"updatedFields": {}, "removedFields": [], "truncatedArrays": []}
+    empty: dict[str, Any] = {"updatedFields": {}, "removedFields": [], "truncatedArrays": []}
     rows = [
         event(1, fullDocument={"_id": 1, "a": Int64(5)}),
         event(2, "update", updateDescription=described, fullDocument=None, lsid=SESSION, txnNumber=Int64(3)),

@@ -70,7 +70,7 @@ def test_an_address_in_dns_is_taken_without_asking_dns() -> None:
 
 def test_a_name_that_dns_does_not_know_is_an_error_with_advice() -> None:
     error = ConfigurationError("The DNS query name does not exist: _mongodb._tcp.cluster0.example.net.")
-    error.__cause__ = NXDOMAIN()
+    error.__cause__ = NXDOMAIN()  # type: ignore[no-untyped-call]
     with (
         pytest.raises(SourceError, match="DNS does not say") as caught,
         FAILURES.translated("x"),

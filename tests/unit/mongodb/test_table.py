@@ -33,7 +33,8 @@ def table(fields: dict[str, pa.DataType], *rows: dict[str, Any]) -> list[dict[st
     values = values_of([bson.encode(row) for row in rows])
     found = document_rows(values, [pa.field(name, kind) for name, kind in fields.items()])
     found.validate(full=True)
-    return found.to_pylist()
+    shown: list[dict[str, Any]] = found.to_pylist()
+    return shown
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,10 @@ def test_columns_of_dates_and_decimals_are_texts_if_configured(is_sampled: bool)
     texts = {"column.out.of.range.text": r"shop\.a\.(at|price)", "column.out.of.range.null": ".*"}
     config, id_ = resolve({**given, **texts}), TableId("shop", "", "a", DATABASE_TABLE)
     rows = [{"at": NOON, "price": Decimal128("2.50"), "on": NOON}]
-    odd = [{"at": DatetimeMS(10**15), "price": Decimal128("1E+50"), "on": DatetimeMS(10**15)}, {"price": 3, "at": True}]
+    odd: list[dict[str, Any]] = [
+        {"at": DatetimeMS(10**15), "price": Decimal128("1E+50"), "on": DatetimeMS(10**15)},
+        {"price": 3, "at": True},
+    ]
     documents = values_of([bson.encode(row) for row in [*rows, *odd]])
     if is_sampled:
         schema = sampled(config, id_, values_of([bson.encode(row) for row in rows]))
@@ -208,7 +212,7 @@ def test_inferred_fields_and_the_rest_hold_every_name(data: list[bytes]) -> None
 
 
 def test_inferred_types() -> None:
-    sample = [
+    sample: list[dict[str, Any]] = [
         {"_id": ID, "n": 1, "m": 1, "d": 1, "mixed": 1, "o": {"a": 1}, "always": None, "b": b"", "t": NOON, "x": None},
         {"_id": ID, "n": 2, "m": Int64(2), "d": 0.5, "mixed": "x", "o": [1], "b": b"", "t": NOON, "x": Decimal128("1")},
         {"late": True},

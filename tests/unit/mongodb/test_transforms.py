@@ -386,7 +386,7 @@ def test_a_document_has_as_many_levels_as_the_server_takes(inner: str) -> None:
     text = '{"_id":{"$oid":"5d0000000000000000000000"},"payload":' + '{"a":' * depth + inner + "}" * depth
     text += ',"aggregatetype":"x","aggregateid":"y","type":"z"}'
     config = resolve({"mongodb.connection.string": "mongodb://h", "topic.prefix": "t"})
-    transforms = [ExtractNewDocumentState.of(Given("", {}))]
+    transforms: list[Any] = [ExtractNewDocumentState.of(Given("", {}))]
     transforms += [
         MongoEventRouter.of(Given("", {"collection.expand.json.payload": each})) for each in ("true", "false")
     ]

@@ -25,9 +25,7 @@ CONFIGS: dict[str, dict[str, str]] = {
 }
 
 
-def figures(
-    connector: str = "postgres", name: str = "shop", sink: dict[str, Any] | None = None, **config: str
-) -> Figures:
+def figures(connector: str = "postgres", name: str = "shop", sink: Any = None, **config: str) -> Figures:
     """A pipeline that streams."""
     given = {**CONFIGS[connector], "topic.prefix": "shop.prefix", **config}
     content = {

@@ -69,7 +69,7 @@ def test_a_table_is_added_to_the_file_of_its_pipeline(written: bool, monkeypatch
 
     edit = Edit("shop.yaml", "table.include.list", None, written)
     monkeypatch.setattr(
-        actions.tables, "add", lambda file, names, kind: Change((str(file),), ("a.b",), edit, None, "p")
+        "tailrace.operate.actions.tables.add", lambda file, names, kind: Change((str(file),), ("a.b",), edit, None, "p")
     )
     said = done(Actions(Files(figures())), "/pipelines/shop/add", {"tables": ["a.b"]})
     assert said["tables"] == ("/etc/shop.yaml",)

@@ -113,7 +113,7 @@ def test_tables_are_added_by_keyboard_and_what_is_wrong_is_told(page: Any, monke
             raise ConfigError("there is no such table", where="public.x", remedy="Did you mean public.y?")
         return Change(tuple(names), tuple(names), Edit("shop.yaml", "table.include.list", "y", True), SENT, "pub")
 
-    monkeypatch.setattr(actions.tables, "add", add)
+    monkeypatch.setattr("tailrace.operate.actions.tables.add", add)
     let_in(page)
     button(page, "Add tables").focus()
     page.keyboard.press("Enter")
@@ -135,7 +135,12 @@ def test_tables_are_added_by_keyboard_and_what_is_wrong_is_told(page: Any, monke
 
 def test_a_signal_is_sent(page: Any, monkeypatch: Any) -> None:
     sent = list[tuple[str, Any]]()
-    monkeypatch.setattr(actions, "send", lambda definition, type_, data, id_: sent.append((type_, data)) or SENT)
+
+    def send(definition: Any, type_: str, data: Any, id_: str | None) -> Any:
+        sent.append((type_, data))
+        return SENT
+
+    monkeypatch.setattr(actions, "send", send)
     monkeypatch.setattr(actions, "refuse_unknown", lambda definition, names: None)
     let_in(page)
     button(page, "Signal").click()

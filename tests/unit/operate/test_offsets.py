@@ -65,7 +65,12 @@ def test_partitions_that_are_not_there_are_refused() -> None:
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 def test_only_a_stopped_pipeline_forgets_its_position(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reset = list[str]()
-    monkeypatch.setattr(offsets, "reset", lambda definition: [f"{definition.name} is reset"] * (not reset.append("")))
+
+    def forget(definition: Any) -> list[str]:
+        reset.append("")
+        return [f"{definition.name} is reset"]
+
+    monkeypatch.setattr(offsets, "reset", forget)
     body = {"offsets": [{"partition": PARTITION, "offset": None}]}
     running = figures()
     paused = replace(running, status=replace(running.status, live=Live(is_paused=True)))

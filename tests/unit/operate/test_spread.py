@@ -25,7 +25,7 @@ def test_nothing_and_zeros_have_figures() -> None:
     assert (spread.average, spread.quantile(0.5), spread.least) == (0, 0, 0)
     for value in (0.0, 0.0, 5.0):
         spread.add(value)
-    assert (spread.least, spread.quantile(0.5)) == (0, pytest.approx(0, abs=1e-5))
+    assert (spread.least, spread.quantile(0.5)) == pytest.approx((0, 0), abs=1e-5)
     before = spread.copy()
     spread.add(9.0)
-    assert (before.count, before.greatest, before.quantile(1)) == (3, 5.0, pytest.approx(5, rel=0.01))
+    assert (before.count, before.greatest, before.quantile(1)) == pytest.approx((3, 5, 5), rel=0.01)

@@ -164,7 +164,7 @@ def test_a_source_that_is_away_delays_the_catalog(case: Case) -> None:
     assert "the server does not answer" in case.registrar.problems[0]
     case.described = {}
     case.registrar.bring()
-    assert case.registrar.problems == ()
+    assert not [*case.registrar.problems]
     assert case.catalog.calls == ["create public_a"]
 
 
@@ -195,7 +195,8 @@ def test_what_concerns_all_tables_is_told_once(case: Case, monkeypatch: pytest.M
         patch.undo()
         patch.setattr(case.catalog, "find", refuse)
         case.registrar.bring()
-    first, second = case.registrar.problems
+    problems = list(case.registrar.problems)
+    first, second = problems
     assert first == "public_a is not in the catalog: there is no database shop; remedy: create it"
     assert second.startswith("public_b")
 
@@ -242,9 +243,9 @@ def test_an_error_that_nobody_expected_is_told_and_the_thread_goes_on(
 ) -> None:
     case.write("public.a", id=[1])
     with monkeypatch.context() as patch:
-        patch.setattr(case.catalog, "find", lambda _: {}["x"])
+        patch.setattr(case.catalog, "find", lambda _: dict[str, str]()["x"])
         case.registrar.bring()
     assert case.registrar.problems == ("the catalog is not brought up to date: KeyError: 'x'; remedy: see the log",)
     case.registrar.bring()
-    assert case.registrar.problems == ()
+    assert not [*case.registrar.problems]
     assert case.catalog.calls == ["create public_a"]

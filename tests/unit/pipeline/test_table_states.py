@@ -29,12 +29,12 @@ class Pipeline:
     """The states of a pipeline whose offsets and clock the test sets."""
 
     def __init__(self, mode: str = "read_again", pause: float = 60.0) -> None:
-        self.file, self.now, self.asked = File(), 1000.0, []
+        self.file, self.now = File(), 1000.0
         self.offset: dict[str, Any] = {"snapshots": None}
         self.waiting: set[str] = set()
         self.notices: list[str] = []
         self.mode, self.pause = mode, pause
-        self.asked: list[tuple[str, str]]
+        self.asked: list[tuple[str, str]] = []
         self.states = self.started()
 
     def started(self) -> TableStates:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.connectors.postgres.snapshot.partitions import Member, shared_out
 
 
-def blocks_of(parts: list[tuple[Member, object]]) -> int:
+def blocks_of(parts: Sequence[tuple[Member, object]]) -> int:
     return sum(len(numbers(member, blocks)) for member, blocks in parts)
 
 

@@ -42,9 +42,9 @@ def read(of: ValueType, *texts: str | None) -> list[Any]:
     padded = pa.array(["?", *texts, None], pa.string()).slice(1)
     result = converted(padded, of, "t.c")
     assert result.type == of.arrow
-    *values, null = result.to_pylist()
-    assert null is None
-    return values
+    values: list[Any] = result.to_pylist()
+    assert values[-1] is None
+    return values[:-1]
 
 
 def numeric(precision: int, scale: int) -> int:

@@ -200,7 +200,8 @@ class Line:
 
     def rows(self, table: str = NAME) -> list[Row]:
         """All rows of the table."""
-        return read_table(self.root, table, self.options).to_pylist()
+        found: list[Row] = read_table(self.root, table, self.options).to_pylist()
+        return found
 
 
 def logged(transactions: Iterable[Transaction], schema: TableSchema = NOTES) -> list[ChangeBatch]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -100,7 +101,7 @@ def test_a_change_of_the_key_and_of_a_row_without_a_key_is_two_rows(tmp_path: Pa
 def test_a_table_that_is_read_again_begins_anew(tmp_path: Path, lake: str) -> None:
     line = Line(tmp_path, lake, CHANGES)
     line.write(read([note(1), note(2), note(3)], 10, 1_000))
-    request = {"snapshot": None, "position": None, "request": "again"}
+    request: dict[str, Any] = {"snapshot": None, "position": None, "request": "again"}
     (begun,) = line.write(read([], 20, 2_000, **request, begins=True))
     assert (begun.begun, begun.lacking) == ("again", "its rows are being read again")
     rows = read([note(1), note(4)], 20, 2_000, **request)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -86,7 +87,7 @@ def test_a_table_that_is_read_again_ends_versions_that_differ_and_no_others(tmp_
     line, rows = Line(tmp_path, lake, HISTORY), [note(1), note(2), note(3)]
     line.write(read(rows, 10, 1_000))
     before = line.rows()
-    request = {"snapshot": None, "position": None, "request": "again"}
+    request: dict[str, Any] = {"snapshot": None, "position": None, "request": "again"}
     line.write(read([], 20, 2_000, **request, begins=True))
     line.write(read([note(1), {**note(2), "note": "another"}, note(4)], 20, 2_000, **request))
     line.commit([Transaction(30, 3_000, [Change("u", None, {**note(4), "note": "newer"})])])

@@ -59,7 +59,7 @@ class Database:
 
     def commit(self, script: list[tuple[Any, ...]]) -> bool:
         """Run a transaction; whether it was committed."""
-        rows, changes = dict(self.rows), []
+        rows, changes = dict(self.rows), list[tuple[str, Any, Any]]()
         for name, pick, image in script:
             chosen = sorted(rows)[pick % len(rows)] if rows else None
             if name == "insert":

@@ -37,7 +37,8 @@ class Cut(Cuts):
     """
 
     def __init__(self, *, by_database: bool, empty: Sequence[str], splits_none: bool, **tables: int) -> None:
-        self._tables = {TableId(*name.split("_"), DATABASE_SCHEMA_TABLE): size for name, size in tables.items()}
+        named = ((name.split("_"), size) for name, size in tables.items())
+        self._tables = {TableId(*parts[:3], DATABASE_SCHEMA_TABLE): size for parts, size in named}  # type: ignore[arg-type, call-arg]
         self._by_database, self._empty, self._splits_none = by_database, empty, splits_none
         self.counted: list[str] = []
         self.chosen: list[str] = []

@@ -10,6 +10,8 @@ import pytest
 from pyspark.sql.types import StructType
 
 from tailrace.capture.capture import Capture
+from tailrace.config import Config
+from tailrace.config.options.spark import MAX_BYTES_PER_TRIGGER
 from tailrace.spark.older_reader import OlderReader, Pace
 from tailrace.spark.source import PACE_OPTION, properties
 
@@ -23,12 +25,8 @@ class Log:
     def __init__(self, end: int, reading: object = None) -> None:
         self.end = end
         self.asked: list[tuple[int | None, int | None, int | None]] = []
-        self.config = self
+        self.config = Config({MAX_BYTES_PER_TRIGGER.name: LIMIT})
         self.reading = reading
-
-    def number(self, name: str) -> int:
-        assert name == "maxBytesPerTrigger"
-        return LIMIT
 
     def begin(self) -> Offset:
         return {"phase": "begin", "position": None, "pipeline": "new"}

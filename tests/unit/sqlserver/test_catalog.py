@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.connectors.sqlserver.catalog import Catalog
+from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.model.table import TableId
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -91,7 +92,8 @@ def test_a_mask_does_not_make_a_value_of_an_untouched_one(faults: str) -> None:
 
 @pytest.mark.parametrize(("faults", "shown"), [("false", GIVEN.encode()), ("true", GIVEN.encode()[:3])])
 def test_a_binary_placeholder_is_cut_where_the_reference_cuts_it(faults: str, shown: bytes) -> None:
-    found = table_of(compat__faults=faults, **{"column.truncate.to.3.chars": "dbo.t.image"})
+    cut: dict[str, Any] = {"column.truncate.to.3.chars": "dbo.t.image"}
+    found = table_of(compat__faults=faults, **cut)
     image = found.captured.schema.columns[1]
     assert found.placeholders[1].as_py() == shown
     assert image.placeholder is not None

@@ -121,7 +121,7 @@ def test_years_before_christ_are_years_of_the_era() -> None:
 
 def test_a_decimal_of_thousands_of_digits_becomes_text() -> None:
     """Python turns no integer of more than 4300 digits into text."""
-    schema = {"name": LOGICAL + "Decimal", "version": 1, "parameters": (("scale", "2"),)}
+    schema: dict[str, Any] = {"name": LOGICAL + "Decimal", "version": 1, "parameters": (("scale", "2"),)}
     field = Part(ConnectSchema("bytes", **schema), pa.array([shortest(10**5000 + 25)], pa.binary()))
     assert cast(field, "string")[1] == ["1" + 4997 * "0" + "0.25"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_a_regex_of_the_key_needs_a_replacement() -> None:
         rows(changes(table(), {"op": "c"}), properties(BY_TABLE, {**ALL, "key.field.regex": "a"}))
 
 
-def partitions(fields: str, *more: dict[str, object], function: str = "murmur") -> list[int | None]:
+def partitions(fields: str, *more: dict[str, Any], function: str = "murmur") -> list[int | None]:
     settings = {"partition.payload.fields": fields, "partition.topic.num": "4", "partition.hash.function": function}
     return [
         row["partition"]

@@ -68,8 +68,9 @@ def test_a_time_without_a_zone_is_taken_to_be_of_the_zone(local: int, offset: in
     ],
 )
 def test_infinite_times_stay_but_for_the_faults_of_the_reference(column: str, infinite: int, moved: int) -> None:
-    assert after({}, **{column: infinite})[column] == infinite
-    assert after({}, faults=True, **{column: infinite})[column] == moved
+    given: dict[str, Any] = {column: infinite}
+    assert after({}, **given)[column] == infinite
+    assert after({}, faults=True, **given)[column] == moved
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ from tailrace.config.option import Alias, Option
 DATABASE_HOSTNAME = Option("database.hostname", ADDRESS, None, "Server's host.", required=True)
 DATABASE_PORT = Option("database.port", PORT, "5432", "Server's port.")
 DATABASE_DBNAME = Option("database.dbname", TEXT, None, "Database to capture.", required=True)
-DATABASE_NAMES = Option("database.names", NAMES, None, "Databases to capture.", required=True)
+DATABASE_NAMES = Option(
+    "database.names", NAMES, None, "Databases to capture.", required=True, counterpart="database.dbname"
+)
 
 SNAPSHOT_SELECT_STATEMENT_OVERRIDES = Option(
     "snapshot.select.statement.overrides", NAMES, None, "Tables to read by your own SELECT.", protects=True

@@ -17,12 +17,18 @@ class Lists(NamedTuple):
     exclude: Option[Patterns]
 
     @staticmethod
-    def of(kind: str, matched: str) -> Lists:
-        """Both lists, with their old names."""
+    def of(kind: str, matched: str, counterpart: str = "") -> Lists:
+        """Both lists, with their old names; `counterpart` is the kind that other databases have in its place."""
         include, exclude = f"{kind}.include.list", f"{kind}.exclude.list"
         return Lists(
             Option(
-                include, PATTERNS, None, f"{matched} to capture.", aliases=(Alias(f"{kind}.whitelist"),), protects=True
+                include,
+                PATTERNS,
+                None,
+                f"{matched} to capture.",
+                aliases=(Alias(f"{kind}.whitelist"),),
+                protects=True,
+                counterpart=f"{counterpart}.include.list" if counterpart else None,
             ),
             Option(
                 exclude,
@@ -32,6 +38,7 @@ class Lists(NamedTuple):
                 aliases=(Alias(f"{kind}.blacklist"),),
                 excluded_by=include,
                 protects=True,
+                counterpart=f"{counterpart}.exclude.list" if counterpart else None,
             ),
         )
 
@@ -39,7 +46,7 @@ class Lists(NamedTuple):
 DATABASES = Lists.of("database", "Databases")
 SCHEMAS = Lists.of("schema", "Schemas")
 TABLES = Lists.of("table", "Tables (`schema.table`)")
-COLLECTIONS = Lists.of("collection", "Collections (`database.collection`)")
+COLLECTIONS = Lists.of("collection", "Collections (`database.collection`)", "table")
 COLUMNS = Lists.of("column", "Columns of values (`schema.table.column`)")
 
 EVENT_FILTERS = (

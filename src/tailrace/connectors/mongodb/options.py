@@ -218,6 +218,7 @@ FILTERS = (
         "Fields (`database.collection.field`) that no event has.",
         aliases=(Alias("field.blacklist"),),
         protects=True,
+        counterpart="column.exclude.list",
     ),
     FIELD_RENAMES := Option(
         "field.renames", optional(TEXT), None, "New names of fields (`database.collection.field:name`).", protects=True

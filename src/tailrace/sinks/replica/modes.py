@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 import pyarrow as pa
 
 Kind = Literal["latest", "history", "changes"]
 Metadata = Literal["commit_time", "position", "op", "transaction", "sequence", "valid_from", "valid_to", "unchanged"]
-LATEST, HISTORY, CHANGES = "latest", "history", "changes"
+LATEST: Final = "latest"
+HISTORY: Final = "history"
+CHANGES: Final = "changes"
 
 STAMP = pa.timestamp("us", "UTC")
 # The columns that a mode adds to the source's: their usual names by what they hold.
