@@ -54,8 +54,8 @@ class Continuous:
         self._tables = _read(file)
         self._order: list[TableId] = []
         self._attempts: dict[str, int] = {}
-        # When the last pass through a table ended, in seconds of the steady clock.
-        self._ended: dict[str, float] = {}
+        # Before when no pass through a table begins, in seconds of the steady clock.
+        self._due: dict[str, float] = {}
         self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
         self._told = ""
@@ -113,7 +113,13 @@ class Continuous:
         self._tables[table.unique] = self._after(table, known, found, part, at)
         self._file.write(to_text(self._tables))
         worked = time.monotonic() - begun - reconciler.follower.waited
-        return max((found.report.source_rows or 0) / self._rate - worked, worked / _SHARE - worked)
+        owed = (found.report.source_rows or 0) / self._rate
+        rest = worked / _SHARE - worked
+        if part is not None:
+            return max(rest, owed - worked)
+        # Of a table that is read as a whole this may be hours, for which the others do not wait.
+        self._due[table.unique] = time.monotonic() + max(_PASS_SECONDS, owed)
+        return rest
 
     def _next(self, reconciler: Reconciler) -> TableId | None:
         """The table whose turn it is, of those that are followed; None if all were compared not long ago."""
@@ -125,8 +131,7 @@ class Continuous:
             self._tables = {name: each for name, each in self._tables.items() if name in names}
         while self._order:
             table = self._order.pop(0)
-            ended = self._ended.get(table.unique)
-            if ended is None or now - ended >= _PASS_SECONDS:
+            if now >= self._due.get(table.unique, now):
                 return table
         return None
 
@@ -152,7 +157,7 @@ class Continuous:
         """What is known of a table after a part of it, whose comparison began at `begun`."""
         report = found.report
         if report.outcome == "not compared":
-            self._ended[table.unique] = time.monotonic()
+            self._due[table.unique] = time.monotonic() + _PASS_SECONDS
             return replace(known, why=report.reason or "")
         if report.outcome == "undecided" and self._is_tried_again(table):
             self._order.insert(0, table)
@@ -181,7 +186,7 @@ class Continuous:
 
     def _passed(self, table: TableId, known: Verified) -> Verified:
         """The same after the last part of a table."""
-        self._ended[table.unique] = time.monotonic()
+        self._due[table.unique] = time.monotonic() + _PASS_SECONDS
         if not known.is_faultless:
             return known
         if known.differs:
