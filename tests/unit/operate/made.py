@@ -55,7 +55,8 @@ def with_tables(found: Figures, number: int) -> Figures:
     """The same with many tables, one of them set aside, and a snapshot that runs."""
     until = "2026-01-01T12:00:00.000+00:00"
     names = [f"public.t{each}" for each in range(number)]
-    tables = tuple(ReplicaTable(name, "complete", "noon", None, None, False, complete_until=until) for name in names)
+    verified: dict[str, Any] = {"verified_up_to": until, "verified_on": until, "verified_percent": 50}
+    tables = tuple(ReplicaTable(name, "complete", "noon", None, None, False, until, **verified) for name in names)
     report = Report("incremental", "public.t0", 500, 900, 1, 2, 40.0, (), False)
     aside = (SetAside("public!2Et1", "noon", "no number", "lake/_aside", 17),)
     status = replace(found.status, replica=tables, snapshot=report, set_aside=aside)
