@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -161,6 +162,9 @@ def test_wrong_rows_are_noticed_wherever_they_are(
         found = until(watch, lambda each: each.differs)
     assert found.differs.startswith(f"{said}, of {KEY} from the ")
     assert f"box.main.items differs from its source: {found.differs}. Run `tailrace reconcile FILE -t" in caplog.text
+    for _ in range(20):
+        watch.step()
+    assert len({dict(each.data)["reason"] for each in told}) == len(told), "each difference is told once"
     assert told[0].type == "DIFFERS"
     assert dict(told[0].data) == {"table": "box.main.items", "reason": found.differs}
     write_deltalake(stopped.replica, rows(*range(1, 31)), mode="overwrite")
@@ -177,3 +181,25 @@ def test_a_row_that_is_on_its_way_is_not_wrong(stopped: Stopped, monkeypatch: py
     assert not known(watch).differs
     assert "the pipeline" in known(watch).why
     assert (known(watch).after, known(watch).up_to) == (None, None), "it is tried again"
+
+
+def test_of_a_history_the_rows_of_now_are_compared(stopped: Stopped) -> None:
+    sink = from_content(
+        {
+            "source": {"config": {}},
+            "sink": {"replica": {"path": str(stopped.replica.parent), "mode": "history"}},
+            "checkpoint": "state",
+        },
+        base=stopped.replica.parent,
+        where="p.yaml",
+    ).sink
+    definition = stopped.definition.model_copy(update={"sink": sink})
+    now, stamp = rows(*range(1, 31)), pa.timestamp("us", "UTC")
+    current = now.append_column("valid_to", pa.nulls(30, stamp))
+    older = now.append_column("valid_to", pa.array([0] * 30, pa.int64()).cast(stamp))
+    shutil.rmtree(stopped.replica)
+    write_deltalake(stopped.replica, pa.concat_tables([current, older]))
+    watch = Continuous(definition, File())
+    assert not until(watch, lambda each: each.up_to).differs
+    DeltaTable(stopped.replica).delete(f"{KEY} = 9 AND valid_to IS NULL")
+    assert until(watch, lambda each: each.differs).differs.startswith("1 missing (first id=9)")

@@ -59,6 +59,8 @@ class Continuous:
         self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
         self._told = ""
+        # What was said of tables that differ: each pass comes upon it again.
+        self._said: dict[str, set[str]] = {}
 
     @property
     def tables(self) -> Mapping[str, Verified]:
@@ -189,6 +191,7 @@ class Continuous:
         self._due[table.unique] = time.monotonic() + _PASS_SECONDS
         if not known.is_faultless:
             return known
+        self._said.pop(table.unique, None)
         if known.differs:
             log.warning("%s does not differ from its source any more", table)
             self._tell(EQUAL_AGAIN, table, known.differs)
@@ -204,11 +207,13 @@ class Continuous:
         first = {name: next(iter(report.keys.get(name, ())), {}) for name in counts}
         rows = [f"{count:,} {name}{_named(first[name])}" for name, count in counts.items()]
         said = "; ".join(rows or [report.reason or report.outcome]) + ("" if part is None else f", of {part}")
-        log.error(
-            "%s differs from its source: %s. Run `tailrace reconcile FILE -t %s --repair`%s",
-            *(table, said, table, "" if self._repairs else ", or set reconcile.repair: true"),
-        )
-        self._tell(DIFFERS, table, said)
+        if said not in self._said.setdefault(table.unique, set()):
+            self._said[table.unique].add(said)
+            log.error(
+                "%s differs from its source: %s. Run `tailrace reconcile FILE -t %s --repair`%s",
+                *(table, said, table, "" if self._repairs else ", or set reconcile.repair: true"),
+            )
+            self._tell(DIFFERS, table, said)
         return replace(known, differs=said, since=known.since or time.time())
 
     def _tell(self, type_: str, table: TableId, reason: str) -> None:
