@@ -12,9 +12,10 @@ from tailrace.version import __version__
 
 if TYPE_CHECKING:
     from tailrace.pipeline.definition import Definition
+    from tailrace.spark.changes import Changes, SparkSession
     from tailrace.spark.tables import DataFrame, TableChanges
 
-__all__ = ["TailraceError", "__version__", "complete_until", "observe", "signal", "tables", "variants"]
+__all__ = ["TailraceError", "__version__", "complete_until", "observe", "read", "signal", "tables", "variants"]
 
 
 def observe(frame: DataFrame) -> DataFrame:
@@ -27,6 +28,29 @@ def observe(frame: DataFrame) -> DataFrame:
     from tailrace.spark.observed import observe
 
     return observe(frame)
+
+
+def read(spark: SparkSession, config: Mapping[str, object] | str | Path, *, connector: str | None = None) -> Changes:
+    """The changes of a database as a stream, in any session: the snapshot as `snapshot.mode` says, then the log.
+
+    `config` are the properties of Debezium's connector: a mapping, or the path of a file of them (JSON, .properties).
+    `connector.class` among them, or `connector`, the name of one in `tailrace.connectors.registry.names()`, says which
+    database; without either it is `registry.DEFAULT`.
+
+        changes = tailrace.read(spark, {"database.hostname": "localhost", "database.dbname": "shop", ...})
+
+        def write(tables, batch_id):
+            for table, key, rows in tables:
+                rows.select("op", "after.*").write.mode("overwrite").parquet(f"lake/{table}/batch={batch_id}")
+
+        query = changes.tables().foreachBatch(write).option("checkpointLocation", "state").start()
+
+    `help(changes.tables())` describes the columns of `rows`. Raises ConfigError for a wrong configuration; in a session
+    of Spark Connect the server examines it, and Spark's error has the sentence.
+    """
+    from tailrace.spark.changes import changes
+
+    return changes(spark, config, connector)
 
 
 def signal(

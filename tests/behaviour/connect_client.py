@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+if TYPE_CHECKING:
+    from tailrace.spark.tables import TableChanges
 
 Given = dict[str, Any]
 
@@ -75,12 +79,12 @@ def tables(session: SparkSession, given: Given) -> Any:
 
     folder = given["target"]
 
-    def write(frame: DataFrame, batch_id: int) -> None:
-        for table, key, rows in tailrace.tables(frame):
+    def write(tables: Iterator[TableChanges], batch_id: int) -> None:
+        for table, key, rows in tables:
             typed = rows.selectExpr("op", "coalesce(after, before) AS row").select("op", "row.*")
             typed.sortWithinPartitions(*key).write.mode("append").parquet(f"{folder}/{table}/batch={batch_id}")
 
-    return finish(stream(session, given, "arrow").writeStream.foreachBatch(write), given)
+    return finish(tailrace.read(session, given["options"]).tables().foreachBatch(write), given)
 
 
 def typed(session: SparkSession, given: Given) -> Any:

@@ -14,9 +14,9 @@ from tests.conformance.sqlserver import ENABLE, SqlServerSource
 from tests.conftest import Database
 
 
-def of(connector: str, given: dict[str, str], folder: Path) -> dict[str, Description]:
+def of(connector: str, given: dict[str, str], folder: Path, **more: object) -> dict[str, Description]:
     catalog = {"type": "hive", "uri": "thrift://127.0.0.1:9"}
-    replica = {"path": "replica", "names": "catalog", "catalog": catalog, "namespace": "shop"}
+    replica = {"path": "replica", "names": "catalog", "catalog": catalog, "namespace": "shop", **more}
     source = {"connector": connector, "config": given}
     content = {"source": source, "sink": {"replica": replica}, "checkpoint": "state"}
     definition = from_content(content, base=folder, where="test")
@@ -39,6 +39,11 @@ def test_postgres_has_comments_of_tables_and_columns(database: Database, tmp_pat
     assert (lines.comment, lines.columns) == ("a line's table", {"order": "Bestellung №"})
     assert sorted(lines.key) == ["line", "order"]
     assert found["public.bag"] == Description()
+    for mode, sequence in (("history", "_sequence"), ("changes", "place")):
+        metadata = {} if sequence == "_sequence" else {"sequence": sequence}
+        kept = of("postgres", {**properties(database), "topic.prefix": "t"}, tmp_path, mode=mode, metadata=metadata)
+        assert kept["public.Order Lines"].key == (sequence,), "it has many rows of a key"
+        assert kept["public.Order Lines"].comment == "a line's table"
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import tailrace
 from tailrace.errors import ConfigError
+from tailrace.spark.changes import Tables
 from tests.behaviour.streams import Stream, properties
 from tests.behaviour.test_readme import shown
 from tests.conftest import Database
@@ -86,6 +88,8 @@ def test_each_layout_unchanged_values_and_positions(spark: SparkSession, shop: D
         "TRUNCATE orders",
     )
     run()
+    described = re.findall(r"^ +\| ((?:`\w+`(?:, )?)+) \|", Tables.__doc__ or "", re.MULTILINE)
+    assert [name.strip("`") for row in described for name in row.split(", ")] == [*found[0][3][0]], "help() lists them"
     log, before, after = found
     assert (log[0], log[1], log[3][0]["after"]) == ("public.Log", (), {"what": "a"})
     assert (before[2], after[2]) == (["id", "amount", "day", "memo"], ["id", "amount", "day", "memo", "note"])
@@ -104,6 +108,11 @@ def test_variants_are_exact(spark: SparkSession, shop: Database, tmp_path: Path)
     assert {row["amount"] for row in names["typed"].collect()} == {Decimal("4.06"), Decimal("-0.05")}
     variants = tailrace.variants(names["changes"])
     assert [variants.schema[name].dataType.simpleString() for name in ("key", "after")] == ["variant", "variant"]
+
+
+def test_a_wrong_configuration_is_refused_before_anything_is_read(spark: SparkSession) -> None:
+    with pytest.raises(ConfigError, match=r"database\.hostname: A value is required"):
+        tailrace.read(spark, {"topic.prefix": "shop"})
 
 
 def test_another_shape_is_refused(spark: SparkSession) -> None:

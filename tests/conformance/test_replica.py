@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from tailrace.pipeline import continuous
+from tailrace.pipeline.continuous import Continuous
+from tailrace.pipeline.definition import load
 from tailrace.pipeline.runner import Run
+from tailrace.pipeline.targets import Reconcile
+from tailrace.pipeline.verified import Verified
 from tests.conformance.lakes import TestedLake
 from tests.conformance.pipelines import Line, by_key
 from tests.conformance.subject import KEY, NOTE, VALUE, Delete, Insert, Row, Subject, Update
@@ -168,3 +174,50 @@ def test_a_replica_that_was_deleted_is_read_again(kept: Kept, table: str) -> Non
         return states == [("complete", None)]
 
     kept.line.until(is_complete, kept.run)
+
+
+class File:
+    """A file in memory."""
+
+    def __init__(self) -> None:
+        self.text: str | None = None
+
+    def read(self) -> str | None:
+        return self.text
+
+    def write(self, content: str) -> None:
+        self.text = content
+
+
+@pytest.mark.long
+def test_continuous_reconciliation_compares_and_repairs_tables_in_parts(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(continuous, "PART_ROWS", 7)
+    monkeypatch.setattr(continuous, "_PASS_SECONDS", 0.0)
+    file, name = File(), kept.source.id("compared").unique
+    kept.until_over()
+
+    def watching(*, repair: bool) -> Continuous:
+        settings = Reconcile(continuous=True, repair=repair)
+        return Continuous(load(kept.line.file).model_copy(update={"reconcile": settings}), file)
+
+    def until(watch: Continuous, is_so: Callable[[Verified], object], *names: str) -> None:
+        deadline = time.monotonic() + TIMEOUT_S
+        while not all(is_so(watch.tables.get(name, Verified())) for name in names):
+            assert time.monotonic() < deadline, watch.tables
+            watch.step()
+
+    watch = watching(repair=False)
+    with traffic(kept.source, "items"):
+        until(
+            watch,
+            lambda each: each.up_to is not None,
+            *(kept.source.id(each).unique for each in ("items", "bag")),
+            name,
+        )
+    kept.lake.delete(kept.line.folder, name, (9, 10))
+    until(watch, lambda each: "missing" in each.differs, name)
+    # It goes on from what the other has stored.
+    until(watching(repair=True), lambda each: each.up_to is not None and not each.differs, name)
+    kept.until_equal("compared", "items")

@@ -396,6 +396,7 @@ def test_public_names() -> None:
         "__version__",
         "complete_until",
         "observe",
+        "read",
         "signal",
         "tables",
         "variants",

@@ -16,7 +16,7 @@ from tailrace.cli.terminal import clock, notes, print_json, results
 from tailrace.errors import TailraceError
 from tailrace.model.quantity import counted, size
 from tailrace.operate.health import health
-from tailrace.operate.status import Status, look
+from tailrace.operate.status import ReplicaTable, Status, look
 
 if TYPE_CHECKING:
     from tailrace.pipeline.definition import Definition
@@ -96,15 +96,29 @@ def table(status: Status) -> Table:
         grid.add_row("[red]set aside[/]", escape(f"{aside}; {stored} stored in {aside.place}"))
     for one in status.incomplete:
         grid.add_row("[yellow]incomplete[/]", escape(str(one)))
-    _add_lacking(grid, status)
+    _add_tables(grid, status)
     for name, rows in status.tables.items():
         grid.add_row(escape(name), counted(rows, "row"))
     return grid
 
 
-def _add_lacking(grid: Table, status: Status) -> None:
-    """The tables of a replica that are not complete, and those that are gone."""
+def _verified(table: ReplicaTable) -> str:
+    """Up to when a table is verified, and what of it is not."""
+    on = (
+        f"verified up to {table.verified_up_to}, on {table.verified_on}" if table.verified_up_to else "not verified yet"
+    )
+    columns = [f"{name}: {why}" for name, why in (table.not_compared or {}).items()]
+    shown = f"not compared: {', '.join(columns)}" if columns else None
+    return "; ".join(
+        filter(None, (on, f"the present pass is at {table.verified_percent} %", table.verified_why, shown))
+    )
+
+
+def _add_tables(grid: Table, status: Status) -> None:
+    """The tables of a replica that are compared all the time, and those that are not complete."""
     for each in status.replica:
+        if each.verified_percent is not None:
+            grid.add_row(escape(each.table), escape(_verified(each)))
         if each.is_lacking and each.state != "aside":
             upto = f"; complete up to {each.complete_until}" if each.complete_until else ""
             said = f"{each.table} since {each.since}: {each.why}; {each.takes}{upto}"

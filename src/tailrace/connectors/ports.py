@@ -22,7 +22,8 @@ from tailrace.connectors.debezium_offset import Entry
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.log_ports import Connector
 from tailrace.connectors.probe import Bench
-from tailrace.errors import ConfigError
+from tailrace.connectors.snapshots import PagingKey
+from tailrace.errors import ConfigError, SourceError
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableId, TableSchema
 
@@ -148,6 +149,17 @@ class SourceNow(Protocol):
 
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         """All rows in native types, a few MB at a time. Raises SourceError, DecodeError."""
+
+    def page(
+        self, table: TableSchema, after: PagingKey | None, until: PagingKey | None, size: int
+    ) -> tuple[pa.Table, PagingKey | None]:
+        """About `size` rows in native types, in the order of the table's key: those behind a key and up to another.
+
+        None: from the first, to the last row. With the key of the last row that is given, None without a row. Only
+        tables whose key is of whole numbers are read so, as files have the same order; the default suits a source that
+        has none.
+        """
+        raise SourceError("the source has no tables that are read in parts", where=str(table.id))
 
     def texts(self, keys: pa.Table) -> list[Key]:
         """Keys in native types as texts for a query of their rows."""

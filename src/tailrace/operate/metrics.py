@@ -82,6 +82,16 @@ def _complete(figures: Figures) -> list[Sample]:
     return _by({table: datetime.fromisoformat(at).timestamp() for table, at in values.items() if at is not None})
 
 
+def _verified(figures: Figures) -> list[Sample]:
+    values = {each.table: each.verified_up_to for each in figures.status.replica}
+    return _by({table: datetime.fromisoformat(at).timestamp() for table, at in values.items() if at is not None})
+
+
+def _differs(figures: Figures) -> list[Sample]:
+    checked = [each for each in figures.status.replica if each.verified_percent is not None]
+    return _by({each.table: float(each.differs is not None) for each in checked})
+
+
 def _headroom(figures: Figures) -> list[Sample]:
     slot = figures.status.fields.get("slot") or {}
     return _known(slot.get("headroom_bytes"))
@@ -112,6 +122,18 @@ FAMILIES = (
         "tailrace_complete_until_seconds",
         "Time of the source, in seconds since 1970, up to which everything is in the sink; by table of a replica.",
         _complete,
+        ("table",),
+    ),
+    Family(
+        "tailrace_verified_up_to_seconds",
+        "Up to when, in seconds since 1970, what was committed was compared and is in a table.",
+        _verified,
+        ("table",),
+    ),
+    Family(
+        "tailrace_table_differs",
+        "Whether continuous reconciliation has found that a table differs from its source.",
+        _differs,
         ("table",),
     ),
     Family(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from tailrace.connectors.finding import SINK, Finding
@@ -22,7 +21,10 @@ if TYPE_CHECKING:
     from tailrace.pipeline.definition import Definition
     from tailrace.pipeline.progress import Progress
     from tailrace.pipeline.run_state import RunState
+    from tailrace.pipeline.table_states import Reaction
+    from tailrace.pipeline.verified import Verified
     from tailrace.sinks.replica.aside import SetAside
+    from tailrace.sinks.replica.states import TableState
     from tailrace.snapshot.incomplete import Incomplete
     from tailrace.snapshot.report import Report
 
@@ -36,7 +38,10 @@ CONNECTION = "connection"
 class ReplicaTable:
     """A table of a replica: its state, since when (ISO 8601), why it is not complete, and what it takes to be so.
 
-    `complete_until`: see Completeness.
+    `complete_until`: see Completeness. The others are None without continuous reconciliation: `verified_up_to` the time
+    up to which the source's commits were compared and are in the table, `verified_on` when that was certain,
+    `verified_percent` how much of it the present pass has compared, `verified_why` what keeps it from being verified,
+    `not_compared` the columns that are not, or what of them is not, and `differs` what differed.
     """
 
     table: str
@@ -47,6 +52,12 @@ class ReplicaTable:
     takes: str | None
     is_lacking: bool
     complete_until: str | None = None
+    verified_up_to: str | None = None
+    verified_on: str | None = None
+    verified_percent: int | None = None
+    verified_why: str | None = None
+    not_compared: Mapping[str, str] | None = None
+    differs: str | None = None
 
 
 @dataclass(frozen=True)
@@ -299,7 +310,8 @@ def replica_tables(definition: Definition, complete: Completeness) -> tuple[Repl
     """The states of a replica's tables; none for other sinks, and for a checkpoint that Spark alone can read."""
     from tailrace.pipeline.checkpoint import SparkAloneError
     from tailrace.pipeline.replica_states import stored_states
-    from tailrace.pipeline.table_states import Reaction, shown, takes
+    from tailrace.pipeline.table_states import Reaction
+    from tailrace.pipeline.verified import stored as verified
 
     target = definition.sink.replica
     if target is None:
@@ -309,18 +321,38 @@ def replica_tables(definition: Definition, complete: Completeness) -> tuple[Repl
     except SparkAloneError:
         return ()
     reaction = Reaction(target.on_incomplete)
+    settings = definition.reconcile
+    checked = verified(definition.checkpoint) if settings is not None and settings.continuous else {}
     return tuple(
-        ReplicaTable(
-            shown(name),
-            state.state,
-            datetime.fromtimestamp(state.since, timezone.utc).isoformat(timespec="seconds"),
-            "; ".join(state.why) or None,
-            takes=takes(state, reaction) if state.is_lacking else None,
-            is_lacking=state.is_lacking,
-            complete_until=complete.text(name),
-        )
+        replace(_replica_table(name, state, reaction, checked.get(name)), complete_until=complete.text(name))
         for name, state in sorted(states.items())
     )
+
+
+def _replica_table(name: str, state: TableState, reaction: Reaction, found: Verified | None) -> ReplicaTable:
+    from tailrace.pipeline.table_states import shown, takes
+    from tailrace.pipeline.verified import iso
+    from tailrace.sinks.replica.states import GONE, INCOMPLETE
+
+    since = iso(state.since) or ""
+    why, takes_ = "; ".join(state.why) or None, takes(state, reaction) if state.is_lacking else None
+    table = ReplicaTable(shown(name), state.state, since, why, takes=takes_, is_lacking=state.is_lacking)
+    if found is None:
+        return table
+    table = replace(
+        table,
+        verified_up_to=iso(found.up_to),
+        verified_on=iso(found.ended),
+        verified_percent=found.percent,
+        verified_why=found.why or None,
+        not_compared=dict(found.not_compared),
+        differs=found.differs or None,
+    )
+    if not found.differs or state.is_lacking or state.state == GONE:
+        return table
+    said, since = f"it differs from its source: {found.differs}", iso(found.since) or since
+    how = "run `tailrace reconcile FILE --repair`, or set reconcile.repair: true"
+    return replace(table, state=INCOMPLETE, since=since, why=said, takes=how, is_lacking=True)
 
 
 def replica_rows(definition: Definition) -> dict[str, int]:

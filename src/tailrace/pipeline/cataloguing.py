@@ -55,7 +55,7 @@ def described(definition: Definition, target: ReplicaTarget) -> dict[str, Descri
     config = package.resolve({**definition.properties(), "include.schema.comments": "true"}, CHECKS)
     with suppress(SparkAloneError):  # then tables that were added meanwhile are not described
         config = config_now(definition, config)
-    comments = package.admin(config).comments()
+    comments, mode = package.admin(config).comments(), target.layout.mode
     found = {}
     with closing(Capture(package.connector(config))) as capture:
         for table in capture.discover():
@@ -64,7 +64,7 @@ def described(definition: Definition, target: ReplicaTarget) -> dict[str, Descri
             except TableError:  # it is set aside for that, and has no replica to be described
                 continue
             docs = {names[each.name]: each.schema.doc for each in table.columns if each.schema.doc}
-            key = tuple(names[name] for name in merge_key(table))
+            key = tuple(names[name] for name in merge_key(table)) if mode.is_latest else (mode.columns["sequence"],)
             found[table.id.unique] = Description(comments.get(table.id), docs, key)
     return found
 

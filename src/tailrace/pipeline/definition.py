@@ -22,7 +22,7 @@ from tailrace.pipeline.problems import keys, property_problems, sentences
 from tailrace.pipeline.targets import FileTarget as FileTarget
 from tailrace.pipeline.targets import Http as Http
 from tailrace.pipeline.targets import KafkaTarget as KafkaTarget
-from tailrace.pipeline.targets import Location, Part, Scalar, Sink, plain
+from tailrace.pipeline.targets import Location, Part, Reconcile, Scalar, Sink, plain
 from tailrace.pipeline.targets import ReplicaTarget as ReplicaTarget
 from tailrace.transforms import examined
 from tailrace.transforms.registry import CHECKS
@@ -88,6 +88,7 @@ class Definition(Part):
     trigger: Annotated[str | None, AfterValidator(_trigger)] = None
     spark: dict[str, Scalar] = Field(default_factory=dict, repr=False)
     http: Http | None = None
+    reconcile: Reconcile | None = None
 
     def properties(self) -> dict[str, str]:
         """The connector's properties as given. Raises ConfigError if their file cannot be read.
@@ -214,6 +215,12 @@ def _unfit_steps(definition: Definition) -> list[ConfigError]:
     if definition.sink.replica and any("route" in step for step in definition.steps):
         what = "a route step renames topics, and a replica has tables"
         found.append(ConfigError(what, remedy="Drop the route step, or choose another sink."))
+    if definition.reconcile is not None and definition.sink.replica is None:
+        what = f"reconcile compares the tables of a replica, and the sink {kind} has none"
+        found.append(ConfigError(what, remedy="Drop `reconcile`, or choose another sink."))
+    elif definition.reconcile is not None and definition.sink.replica and definition.sink.replica.mode == "changes":
+        what = "reconcile compares rows with those of the source, and with `mode: changes` a replica holds changes"
+        found.append(ConfigError(what, remedy="Drop `reconcile`, or choose another mode."))
     return found
 
 

@@ -17,13 +17,17 @@ _PAUSE_SECONDS = 0.2
 
 
 class Follower:
-    """Follows one pipeline by its checkpoint; `timeout` is in seconds and applies to each wait separately."""
+    """Follows one pipeline by its checkpoint; `timeout` is in seconds and applies to each wait separately.
+
+    `waited` is for how long the pipeline was waited for, in seconds.
+    """
 
     def __init__(self, definition: Definition, timeout: float) -> None:
         self._definition = definition
         self._config = definition.config()
         self._package = definition.package()
         self._timeout = timeout
+        self.waited = 0.0
         self._stuck: tuple[Position | None] | None = None
 
     @property
@@ -92,6 +96,7 @@ class Follower:
             if time.monotonic() > deadline:
                 return False
             time.sleep(_PAUSE_SECONDS)
+            self.waited += _PAUSE_SECONDS
         return True
 
     def position_text(self) -> str:

@@ -5,7 +5,7 @@ How wrong rows are distinguished from late changes: docs/decisions/0015-wrong-ro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ from tailrace.pipeline.following import Follower
 from tailrace.pipeline.gone import gone_tables, rows_of
 from tailrace.pipeline.nearest import meant_tables
 from tailrace.pipeline.replica_states import stored_states
-from tailrace.pipeline.sides import ColumnsChanged, Doing, KeyQuery, Sides
+from tailrace.pipeline.sides import ColumnsChanged, Doing, KeyQuery, Part, Sides
 from tailrace.pipeline.table_states import shown
 from tailrace.sinks.replica.compare import BUCKETS, Flags, Totals, suspects
 from tailrace.sinks.replica.fold import merge_key
@@ -133,13 +133,13 @@ class Reconciler:
         self._gone = {str(table): table for table in gone_tables(self.definition, captured)}
         return self._gone
 
-    def compare(self, table: TableId) -> Found:
-        """Compare one table. What keeps it from being compared is in the report."""
+    def compare(self, table: TableId, part: Callable[[], Part] | None = None) -> Found:
+        """Compare one table, or a part of it. What keeps it from being compared is in the report."""
         found = self._begun(table)
         for _ in range(_ATTEMPTS):
             found = self._begun(table)
             try:
-                self._compare(table, found)
+                self._compare(table, found, part=None if part is None else part())
             except ColumnsChanged as error:
                 found.report.reason = error.what
                 continue
@@ -196,7 +196,7 @@ class Reconciler:
         }
         report.outcome = outcome(report)
 
-    def _compare(self, table: TableId, found: Found, *, only_equal: bool = False) -> None:
+    def _compare(self, table: TableId, found: Found, *, only_equal: bool = False, part: Part | None = None) -> None:
         config, report = self.follower.config, found.report
         if str(table) in self._gone:
             self._as_gone(report, rows_of(self._target, table))
@@ -214,7 +214,7 @@ class Reconciler:
             return
         layout = self._target.layout
         place = Target(self._target.root, table.unique, self._target.options, layout.names, layout.mode)
-        found.sides = sides = Sides(self.follower.admin, place, schema, self.progress)
+        found.sides = sides = Sides(self.follower.admin, place, schema, self.progress, part)
         report.not_compared = {
             **dict.fromkeys(left_out, _UNMAPPED),
             **_lost(schema),

@@ -25,7 +25,8 @@ from tailrace.pipeline.run_state import caught_up, ended
 from tailrace.pipeline.sink_health import SinkWatch
 from tailrace.pipeline.snapshot_watch import SnapshotWatch
 from tailrace.pipeline.table_look import TableLook
-from tailrace.pipeline.target import Replica, complete_watch
+from tailrace.pipeline.target import Replica
+from tailrace.pipeline.watches import Watches
 from tailrace.sinks.counts import Counts
 from tailrace.snapshot.chunk_size import fixed_size
 from tailrace.snapshot.report import Report, report
@@ -66,7 +67,7 @@ class Run:
         self._registrar = target.registrar if isinstance(target, Replica) else None
         if self._registrar is not None:
             self._registrar.start()
-        self._complete = complete_watch(session, definition, config, target)
+        self._watches = Watches(session, definition, config, target)
         self._was_set_back, self._started_again = 0.0, 0
         self._tables = TableLook(definition, target) if isinstance(target, Replica) else None
         self._life = Lifecycle(lease)
@@ -103,9 +104,7 @@ class Run:
 
     def _looked(self, seconds: float) -> bool:
         """Wait for so long at most; whether the query has ended. Starts it again where that is due."""
-        if isinstance(self._target, Replica):
-            self._target.states.look()
-        self._complete.see(self._last())
+        self._watches.see(self._last())
         if self._tables is not None and self._caught_up() is not None:
             self._tables.look(str(self._query.id))
         try:
@@ -203,12 +202,13 @@ class Run:
         if self._lineage is not None:
             self._lineage.ended(error or self._lease.lost)
         if self._lease.lost is None:
-            self._complete.see(self._last(), is_last=True)
+            self._watches.see(self._last(), is_last=True)
             ended(self._last_run, error, self._caught_up())
         self._lease.release()
 
     def _end_threads(self) -> None:
         self._sink.stop()
+        self._watches.stop()
         if self._registrar is not None:
             self._registrar.stop()
 
@@ -283,7 +283,7 @@ class Run:
     @property
     def incomplete(self) -> tuple[str, ...]:
         """The tables of a replica whose rows may differ from the source's, and why."""
-        return self._target.states.lines if isinstance(self._target, Replica) else ()
+        return self._watches.incomplete
 
     def _snapshot(self, offset: dict[str, Any]) -> Report | None:
         if offset.get("phase") == "stream":

@@ -10,9 +10,11 @@ import pyarrow as pa
 
 from tailrace.connectors.base import Key
 from tailrace.connectors.ports import Admin, Position, SourceNow
+from tailrace.connectors.snapshots import PagingKey
 from tailrace.errors import SourceError
 from tailrace.model.table import TableSchema
-from tailrace.sinks.replica.compare import Digests, Flags, Replica, Suspects, Totals, one_a_key
+from tailrace.override import override
+from tailrace.sinks.replica.compare import Digests, Flags, KeyRange, Replica, Suspects, Totals, one_a_key
 from tailrace.sinks.replica.digest import Hashes, value_hashes
 from tailrace.sinks.replica.row_outcomes import Seen
 from tailrace.sinks.replica.target import Target
@@ -41,18 +43,64 @@ class Doing:
         """So many more rows are read."""
 
 
-class Sides:
-    """One table, under the columns that it has when the comparison begins."""
+class Part:
+    """A part of a table: about `size` rows behind a key (texts of whole numbers) in its order; None: the first ones.
 
-    def __init__(self, admin: Admin, place: Target, table: TableSchema, doing: Doing | None = None) -> None:
+    The first reading of the source decides where it ends: at the key `until`, which later readings do not go beyond.
+    """
+
+    def __init__(self, key: tuple[str, ...], after: PagingKey | None, size: int) -> None:
+        self.until: PagingKey | None = None
+        self.is_read = self.is_last = False
+        self._key, self._after, self._size = key, after, size
+
+    def rows(self, now: SourceNow, table: TableSchema) -> Iterator[pa.Table]:
+        """The rows of the source."""
+        if not self.is_read:
+            rows, end = now.page(table, self._after, None, self._size)
+            self.is_read, self.is_last = True, rows.num_rows < self._size
+            self.until = None if self.is_last else end
+            yield rows
+            return
+        last = self._after
+        while True:
+            rows, end = now.page(table, last, self.until, self._size)
+            yield rows
+            if end is None or rows.num_rows < self._size:
+                return
+            last = end
+
+    @override
+    def __str__(self) -> str:
+        behind = "the first key" if self._after is None else f"the key after ({', '.join(map(str, self._after))})"
+        until = "the last" if self.until is None else f"({', '.join(map(str, self.until))})"
+        return f"{', '.join(self._key)} from {behind} to {until}"
+
+    @property
+    def range(self) -> KeyRange:
+        """The same rows in the replica, once it is known where the part ends."""
+        after, until = (
+            None if each is None else tuple(int(part) for part in each if part is not None)
+            for each in (self._after, self.until)
+        )
+        return KeyRange(self._key, after, until)
+
+
+class Sides:
+    """One table or a part of it, under the columns that it has when the comparison begins."""
+
+    def __init__(
+        self, admin: Admin, place: Target, table: TableSchema, doing: Doing | None = None, part: Part | None = None
+    ) -> None:
         self.table = table
         replica, self.layout = Replica.of(place, table)
         self.is_missing = replica.is_missing
         self._columns = replica.columns
-        self._expected = replica.count()
+        self.expected = replica.count()
         self._admin = admin
         self._place = place
         self._doing = doing or Doing()
+        self._part = part
 
     def surplus(self, known: Collection[str]) -> list[str]:
         """The columns that the replica alone has, without some that it is to have."""
@@ -75,7 +123,7 @@ class Sides:
 
     def _heard(self, rows: Iterator[Digests], doing: str) -> Iterator[Digests]:
         table = str(self.table.id)
-        self._doing.begin(table, doing, self._expected)
+        self._doing.begin(table, doing, self.expected)
         for each in rows:
             self._doing.read(table, len(each.whole))
             yield each
@@ -86,7 +134,7 @@ class Sides:
         replica, layout = Replica.of(self._place, self.table)
         if layout != self.layout:
             raise self._changed()
-        return replica
+        return replica if self._part is None else replica.within(self._part.range)
 
     def ask(self, suspects: Suspects) -> KeyQuery:
         """Keys of rows of either side, as texts for queries of the source."""
@@ -120,7 +168,7 @@ class Sides:
 
     def _rows(self, now: SourceNow) -> Iterator[Digests]:
         self._verify(now)
-        for rows in now.rows(self.table):
+        for rows in now.rows(self.table) if self._part is None else self._part.rows(now, self.table):
             yield self.layout.digests(rows)
 
     def _verify(self, now: SourceNow) -> None:

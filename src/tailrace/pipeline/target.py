@@ -6,7 +6,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from tailrace.config import Config
@@ -18,10 +17,8 @@ from tailrace.errors import ConfigError
 from tailrace.events.converter import Converter
 from tailrace.events.forms import are_json
 from tailrace.model.change import ChangeBatch, from_ipc
-from tailrace.pipeline.complete import FILE as COMPLETE
-from tailrace.pipeline.complete import Completeness, CompleteWatch
+from tailrace.pipeline.complete import Completeness
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget
-from tailrace.pipeline.files import checkpoint_file
 from tailrace.pipeline.registrar import Registrar
 from tailrace.pipeline.table_states import TableStates, shown
 from tailrace.sinks.console import ConsoleSink
@@ -41,7 +38,7 @@ from tailrace.spark.versions import demand_delta
 from tailrace.transforms import parse
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
@@ -85,15 +82,6 @@ def build(definition: Definition, config: Config) -> Target:
             )
         return JsonLinesSink(target.path, Converter.of(config, "header").kind == JSON)
     return ConsoleSink() if definition.sink.kind == "console" else NullSink()
-
-
-def complete_watch(session: SparkSession, definition: Definition, config: Config, target: Target) -> CompleteWatch:
-    """What follows up to which time the sink of a pipeline is complete."""
-    file = checkpoint_file(session, definition.checkpoint, COMPLETE)
-    if isinstance(target, Replica):
-        publish = partial(target.publish, definition.name)
-        return CompleteWatch(file, config, lambda: target.states.tables, publish)
-    return CompleteWatch(file, config, dict, None)
 
 
 @dataclass

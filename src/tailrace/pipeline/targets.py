@@ -136,6 +136,14 @@ class ReadAgain(Part):
         return _seconds(self.at_most_every)
 
 
+class Reconcile(Part):
+    """Whether a replica is compared with its source all the time, by so many rows a second; `repair`: and repaired."""
+
+    continuous: bool = False
+    rate: Annotated[int, Field(ge=1)] = 2000
+    repair: bool = False
+
+
 _NAMESPACE = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*")
 _SCHEMA = re.compile(r"[A-Za-z0-9_]{1,63}")
 _LATEST_METADATA = ["commit_time", "position", "op"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from tailrace.connectors.base import Key
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import SourceNow, SourceState, TableOverview
 from tailrace.connectors.shared_log import SharedLogAdmin
+from tailrace.connectors.snapshots import PagingKey
 from tailrace.errors import SourceError
 from tailrace.model.native import native_rows
 from tailrace.model.table import TableId, TableSchema
@@ -76,6 +78,19 @@ class FolderNow(SourceNow):
 
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         yield self._native(table, self._tables[table.id].rows)
+
+    def page(
+        self, table: TableSchema, after: PagingKey | None, until: PagingKey | None, size: int
+    ) -> tuple[pa.Table, PagingKey | None]:
+        low, high = (None if bound is None else [int(part or 0) for part in bound] for bound in (after, until))
+        found = [
+            (key, row)
+            for row in self._tables[table.id].rows
+            for key in [[row[name] for name in table.key]]
+            if (low is None or key > low) and (high is None or key <= high)
+        ]
+        chosen = [row for _, row in sorted(found, key=itemgetter(0))[:size]]
+        return self._native(table, chosen), key_text(chosen[-1], table.key) if chosen else None
 
     def texts(self, keys: pa.Table) -> list[Key]:
         return [key_text(row, keys.column_names) for row in keys.to_pylist()]

@@ -13,7 +13,7 @@ from tailrace.connectors.ports import SourceState
 from tailrace.connectors.postgres.admin.operations import SlotState, position, state_of
 from tailrace.connectors.snapshots import Place
 from tailrace.model.quantity import size
-from tailrace.operate.status import Status, first
+from tailrace.operate.status import ReplicaTable, Status, first
 from tailrace.operate.status import assess as assess_at
 from tailrace.pipeline.checkpoint import Batch, Position
 from tailrace.pipeline.run_state import RunState
@@ -183,3 +183,15 @@ def test_a_first_snapshot_before_its_first_chunk() -> None:
     unknown = replace(begun, total=0, active=1)
     assert str(unknown) == "initial snapshot of 2 tables, 1 of 3 chunks being read", "a server without statistics"
     assert str(replace(unknown, chunk=1)) == "initial snapshot of 2 tables, chunk 1 of about 3"
+
+
+def test_up_to_when_a_table_is_verified_and_what_of_it_is_not() -> None:
+    plain = ReplicaTable("public.t", "complete", "noon", None, takes=None, is_lacking=False)
+    begun = replace(plain, verified_percent=40, verified_why="the pipeline lags", not_compared={"p": "it has no type"})
+    whole = replace(plain, table="public.u", verified_up_to="noon", verified_on="later", verified_percent=100)
+    console = Console(width=300, record=True, file=StringIO())
+    console.print(table(replace(assess("p", at("0/200"), state_of("0/300", SLOT), now=2), replica=(begun, whole))))
+    assert [" ".join(line.split()) for line in console.export_text().splitlines() if "public." in line] == [
+        "public.t not verified yet; the present pass is at 40 %; the pipeline lags; not compared: p: it has no type",
+        "public.u verified up to noon, on later; the present pass is at 100 %",
+    ]

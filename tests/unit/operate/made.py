@@ -64,8 +64,9 @@ def with_tables(found: Figures, number: int) -> Figures:
     """The same with many tables, one of them set aside, and a snapshot that runs."""
     until = "2026-01-01T12:00:00.000+00:00"
     names = [f"public.t{each}" for each in range(number)]
+    verified: dict[str, Any] = {"verified_up_to": until, "verified_on": until, "verified_percent": 50}
     tables = tuple(
-        ReplicaTable(name, "complete", "noon", None, takes=None, is_lacking=False, complete_until=until)
+        ReplicaTable(name, "complete", "noon", None, takes=None, is_lacking=False, complete_until=until, **verified)
         for name in names
     )
     report = Report(

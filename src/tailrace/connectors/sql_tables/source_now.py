@@ -12,7 +12,9 @@ from tailrace.config import Config
 from tailrace.connectors.base import Key
 from tailrace.connectors.ports import Position, SourceNow
 from tailrace.connectors.shared_keys import is_unique, key_not_unique
-from tailrace.connectors.sql_tables.chunks import PagedTable
+from tailrace.connectors.snapshot_pages import page_of
+from tailrace.connectors.snapshots import PagingKey
+from tailrace.connectors.sql_tables.chunks import PagedTable, Paging
 from tailrace.connectors.sql_tables.dialect import SqlDialect
 from tailrace.connectors.sql_tables.images import block, expression, image, images, selected
 from tailrace.connectors.sql_tables.tables import Connection
@@ -91,6 +93,14 @@ class SqlTablesNow(SourceNow):
         with self._translated(f"{table.id} cannot be read"):
             for found in self._connection.blocks(statement, _BLOCK):
                 yield compared_rows(table, images(captured, found, len(found[0])))
+
+    @override
+    def page(
+        self, table: TableSchema, after: PagingKey | None, until: PagingKey | None, size: int
+    ) -> tuple[pa.Table, PagingKey | None]:
+        with self._translated(f"rows of {table.id} cannot be read"):
+            found = self._tables[table.id]
+            return page_of(table, Paging(found, None, found.key_of(table.key)), after, until, size)
 
     @override
     def texts(self, keys: pa.Table) -> list[Key]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.errors import SinkError
 from tailrace.model.held import is_held, text_of, value_of
@@ -22,7 +23,7 @@ from tailrace.sinks.replica.evolve import aligned, cast, evolution, is_whole
 from tailrace.sinks.replica.failures import ERRORS
 from tailrace.sinks.replica.fold import merge_key
 from tailrace.sinks.replica.layout import column_names
-from tailrace.sinks.replica.table import Table
+from tailrace.sinks.replica.table import Bounds, Table
 from tailrace.sinks.replica.target import Target
 
 BUCKETS = 1 << 14
@@ -113,17 +114,60 @@ def _hashes(values: pa.ChunkedArray, kind: pa.DataType) -> Hashes:
     return np.where(np.asarray(text.is_valid()), ~value_hashes(text), hashes)
 
 
+@dataclass(frozen=True)
+class KeyRange:
+    """Rows by a key of whole numbers: those behind one key and up to another; None: from the first, to the last row."""
+
+    names: tuple[str, ...]
+    after: tuple[int, ...] | None = None
+    until: tuple[int, ...] | None = None
+
+    def of(self, rows: pa.Table) -> pa.Table:
+        """Those of some rows that lie in it. A null, which no key has, lies behind all."""
+        chosen = np.ones(rows.num_rows, np.bool_)
+        if self.after is not None:
+            chosen &= self._are_behind(rows, self.after)
+        if self.until is not None:
+            chosen &= ~self._are_behind(rows, self.until)
+        return rows if chosen.all() else rows.filter(pa.array(chosen))
+
+    def _are_behind(self, rows: pa.Table, key: tuple[int, ...]) -> Flags:
+        behind, same = np.zeros(rows.num_rows, np.bool_), np.ones(rows.num_rows, np.bool_)
+        for name, value in zip(self.names, key, strict=True):
+            column, bound = rows.column(name), pa.scalar(value, pa.int64())
+            behind |= same & np.asarray(pc.fill_null(pc.greater(column, bound), True), bool)
+            same &= np.asarray(pc.fill_null(pc.equal(column, bound), False), bool)
+        return behind
+
+    def bounds(self, column: str) -> Bounds:
+        """What the first part of the key, in that column of the table, has to be."""
+        after, until = ((None if each is None else each[0]) for each in (self.after, self.until))
+        return Bounds(column, after, until)
+
+
 class Replica:
     """A version of a replica's table, which can be read repeatedly; None if there is no table.
 
-    Of a table of versions those rows count that are null in the column `end`.
+    Of a table of versions those rows count that are null in the column `end`. With a `part` only the rows in that.
     """
 
-    def __init__(self, target: Table | None, layout: Layout, names: Mapping[str, str], end: str | None = None) -> None:
+    def __init__(
+        self,
+        target: Table | None,
+        layout: Layout,
+        names: Mapping[str, str],
+        end: str | None = None,
+        part: KeyRange | None = None,
+    ) -> None:
         self._target = target
         self._end = end
         self._layout = layout
         self._names = names
+        self._part = part
+
+    def within(self, part: KeyRange) -> Replica:
+        """A part of this version."""
+        return Replica(self._target, self._layout, self._names, self._end, part)
 
     @staticmethod
     def of(place: Target, table: TableSchema) -> tuple[Replica, Layout]:
@@ -154,20 +198,29 @@ class Replica:
 
     def rows(self) -> Iterator[Digests]:
         """All rows. Raises SinkError."""
-        return map(self._layout.digests, self._scanned())
+        return map(self._layout.digests, self._scanned() if self._part is None else self._aligned())
 
     def rows_of(self, keys: Hashes) -> Iterator[Digests]:
         """The rows of keys with these hashes, which are in order. Raises SinkError."""
-        for rows in map(self._layout.aligned, self._scanned()):
+        for rows in self._aligned():
             wanted = _places(keys, self._layout.key_hashes(rows))[1]
             if wanted.any():
                 yield self._layout.digests(rows.filter(pa.array(wanted)))
 
+    def _aligned(self) -> Iterator[pa.Table]:
+        """The rows in the common columns and types."""
+        found = map(self._layout.aligned, self._scanned())
+        return found if self._part is None else map(self._part.of, found)
+
     def _scanned(self) -> Iterator[pa.Table]:
         if self._target is None:
             return
+        part, bounds = self._part, None
+        if part is not None:
+            own = {old: new for new, old in self._names.items()}
+            bounds = part.bounds(own.get(part.names[0], part.names[0]))
         with _readable(self._target.uri):
-            for batch in self._target.scan():
+            for batch in self._target.scan(bounds):
                 if batch.num_rows:
                     rows = pa.Table.from_batches([batch])
                     if self._end is not None:  # views of strings cannot be filtered

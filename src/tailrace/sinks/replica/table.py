@@ -58,6 +58,15 @@ class Commit:
     restores: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Bounds of a column of whole numbers, both inclusive; None: there is none. A null is within them."""
+
+    column: str
+    least: int | None
+    most: int | None
+
+
 class Table(Protocol):
     """A table of a replica. Methods raise LakeError, and OSError for a storage or catalog that does not answer."""
 
@@ -84,8 +93,11 @@ class Table(Protocol):
     def count(self) -> int:
         """How many rows it has, without reading them."""
 
-    def scan(self) -> pa.RecordBatchReader:
-        """Its rows as a stream; types are those of `schema` but for views of strings and bytes."""
+    def scan(self, bounds: Bounds | None = None) -> pa.RecordBatchReader:
+        """Its rows as a stream; types are those of `schema` but for views of strings and bytes.
+
+        With bounds files without such rows are left out where their statistics tell it: others may come as well.
+        """
 
     def stored(self, schema: pa.Schema) -> pa.Schema:
         """The types that columns of these have once they are stored."""

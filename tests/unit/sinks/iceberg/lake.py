@@ -81,7 +81,8 @@ class Lake:
         contents.write(self.batch(self.number), NAME, part)
 
     def rows(self) -> list[Row]:
-        return read_table("iceberg://lake", NAME, self.options).sort_by(sorted_by(self.table)).to_pylist()
+        found: list[Row] = read_table("iceberg://lake", NAME, self.options).sort_by(sorted_by(self.table)).to_pylist()
+        return found
 
     def read(self) -> list[list[Row]]:
         """The rows as each reader has them."""
@@ -99,7 +100,8 @@ def by_duckdb(there: Table) -> list[Row]:
         (file,) = Path(package.__path__[0]).glob(f"extensions/*/{name}.duckdb_extension")
         connection.execute(f"LOAD '{file}'")
     query = f"SELECT * FROM iceberg_scan('{there.metadata_location}') ORDER BY 1"
-    return connection.execute(query).to_arrow_table().to_pylist()
+    found: list[Row] = connection.execute(query).to_arrow_table().to_pylist()
+    return found
 
 
 def order(id_: int, note: str | None = "n", **more: Any) -> Row:

@@ -22,7 +22,10 @@ from tailrace.connectors.postgres.server.connect import connect, server_errors
 from tailrace.connectors.postgres.snapshot import keys, transfer
 from tailrace.connectors.postgres.snapshot.chunks import flushed
 from tailrace.connectors.postgres.snapshot.keys import texts as key_texts
+from tailrace.connectors.postgres.snapshot.paging import Paging
 from tailrace.connectors.postgres.snapshot.ranges import table_bytes
+from tailrace.connectors.snapshot_pages import page_of
+from tailrace.connectors.snapshots import PagingKey
 from tailrace.errors import SourceError
 from tailrace.model.native import compared_rows
 from tailrace.model.table import TableId, TableSchema
@@ -85,6 +88,14 @@ class PostgresNow(SourceNow):
         size = table_bytes(self._connection, table.id)
         for block in transfer.blocks(self._catalog.config, row[0], captured, source, size):
             yield compared_rows(table, block.images(np.arange(block.rows, dtype=np.int64)))
+
+    @override
+    def page(
+        self, table: TableSchema, after: PagingKey | None, until: PagingKey | None, size: int
+    ) -> tuple[pa.Table, PagingKey | None]:
+        types = self._types(table, table.key)
+        pages = Paging(self._connection, self._captured[table.id], None, types, frozenset())
+        return page_of(table, pages, after, until, size)
 
     @override
     def texts(self, keys: pa.Table) -> list[Key]:

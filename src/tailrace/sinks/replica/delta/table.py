@@ -18,7 +18,7 @@ from tailrace.sinks.replica.fold import COUNT, FROM, Net
 from tailrace.sinks.replica.lookup import joined, matching, without
 from tailrace.sinks.replica.reshape import Reshaping
 from tailrace.sinks.replica.streams import streamed
-from tailrace.sinks.replica.table import Commit, Mark, Rows
+from tailrace.sinks.replica.table import Bounds, Commit, Mark, Rows
 
 # The entry of a commit's information that Delta leaves to users.
 USER_METADATA = "userMetadata"
@@ -77,9 +77,10 @@ class Delta:
         """See Table."""
         return int(self.table.count())
 
-    def scan(self) -> pa.RecordBatchReader:
+    def scan(self, bounds: Bounds | None = None) -> pa.RecordBatchReader:
         """See Table."""
-        return pa.RecordBatchReader.from_stream(self.table.scan())
+        predicate = None if bounds is None else _within(bounds)
+        return pa.RecordBatchReader.from_stream(self.table.scan(predicate=predicate))
 
     def stored(self, schema: pa.Schema) -> pa.Schema:
         """See Table."""
@@ -203,6 +204,15 @@ def _commit(entry: dict[str, Any]) -> Commit:
 
 def _counted(rows: pa.Table, count: int) -> pa.Table:
     return rows.append_column(COUNT, pa.array(np.full(rows.num_rows, count, np.int64)))
+
+
+def _within(bounds: Bounds) -> str | None:
+    """A predicate; None where every row meets it."""
+    name = '"' + bounds.column.replace('"', '""') + '"'
+    sides = [
+        f"{name} {sign} {value}" for sign, value in ((">=", bounds.least), ("<=", bounds.most)) if value is not None
+    ]
+    return f"{name} IS NULL OR ({' AND '.join(sides)})" if sides else None
 
 
 def _is_plain(kind: pa.DataType) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyiceberg.conversions import from_bytes
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import (
     ArrowScan,
@@ -22,11 +23,11 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.schema import Schema, sanitize_column_names
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.typedef import Record
-from pyiceberg.types import LongType, NestedField, StringType
+from pyiceberg.types import LongType, NestedField, PrimitiveType, StringType
 
 from tailrace.sinks.replica.iceberg.columns import arrow
 from tailrace.sinks.replica.retention import FILE_BYTES
-from tailrace.sinks.replica.table import LakeError, Rows
+from tailrace.sinks.replica.table import Bounds, LakeError, Rows
 
 Positions = npt.NDArray[np.int64]
 
@@ -69,6 +70,17 @@ def dead_rows(table: Table, deletes: Iterable[DataFile]) -> dict[str, Positions]
     first = np.flatnonzero(np.diff(codes, prepend=-1))
     names = paths.dictionary.to_pylist()
     return {names[codes[at]]: np.unique(each) for at, each in zip(first, np.split(positions, first[1:]), strict=True)}
+
+
+def may_have(schema: Schema, file: DataFile, bounds: Bounds) -> bool:
+    """Whether a file may have rows within bounds of a column, by its statistics."""
+    column = schema.find_field(bounds.column)
+    if not isinstance(column.field_type, PrimitiveType) or (file.null_value_counts or {}).get(column.field_id, 1):
+        return True
+    told = [(each or {}).get(column.field_id) for each in (file.lower_bounds, file.upper_bounds)]
+    least, most = (None if each is None else int(from_bytes(column.field_type, each)) for each in told)
+    is_before = bounds.least is not None and most is not None and most < bounds.least
+    return not is_before and not (bounds.most is not None and least is not None and least > bounds.most)
 
 
 def rows_of(

@@ -17,12 +17,12 @@ from tailrace.sinks.replica.fold import COUNT, KEEP, Net
 from tailrace.sinks.replica.iceberg.columns import arrow, fitted, promotes, reshaped, stored
 from tailrace.sinks.replica.iceberg.commits import MARK, WRITTEN, Change, alter, commit, entries
 from tailrace.sinks.replica.iceberg.errors import translated, translating
-from tailrace.sinks.replica.iceberg.files import Places, dead_rows, rows_of, write_deletes, write_rows
+from tailrace.sinks.replica.iceberg.files import Places, dead_rows, may_have, rows_of, write_deletes, write_rows
 from tailrace.sinks.replica.iceberg.index import Index, keys_of
 from tailrace.sinks.replica.iceberg.maintenance import Files
 from tailrace.sinks.replica.lookup import joined
 from tailrace.sinks.replica.reshape import Reshaping
-from tailrace.sinks.replica.table import Commit, Mark, Rows
+from tailrace.sinks.replica.table import Bounds, Commit, Mark, Rows
 
 
 class Iceberg:
@@ -64,9 +64,11 @@ class Iceberg:
         return int(told.get("total-records", 0)) - int(told.get("total-position-deletes", 0))
 
     @translated
-    def scan(self) -> pa.RecordBatchReader:
+    def scan(self, bounds: Bounds | None = None) -> pa.RecordBatchReader:
         """See Table."""
         data, deletes = self._files()
+        if bounds is not None:
+            data = [file for file in data if may_have(self.table.schema(), file, bounds)]
         dead = dead_rows(self.table, deletes)
         table, schema = self.table, self.table.schema()
 

@@ -16,7 +16,7 @@ from tailrace.sinks.replica.postgres.connections import Connection, batches, tra
 from tailrace.sinks.replica.postgres.copying import staged
 from tailrace.sinks.replica.postgres.ledger import KEPT_COMMITS, Ledger, State
 from tailrace.sinks.replica.reshape import Reshaping
-from tailrace.sinks.replica.table import Commit, Mark, Rows
+from tailrace.sinks.replica.table import Bounds, Commit, Mark, Rows
 
 _FEW_COMMITS = 8
 
@@ -69,11 +69,12 @@ class Relation:
             row = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(self._table)).fetchone()
         return 0 if row is None else int(row[0])
 
-    def scan(self) -> pa.RecordBatchReader:
+    def scan(self, bounds: Bounds | None = None) -> pa.RecordBatchReader:
         """See Table."""
         schema = self.schema
         columns = sql.SQL(", ").join(selected(each) for each in schema)
-        query = sql.SQL("SELECT {} FROM {}").format(columns, self._table).as_string()
+        where = sql.SQL("") if bounds is None else _within(bounds)
+        query = sql.SQL("SELECT {} FROM {}{}").format(columns, self._table, where).as_string()
 
         def rows() -> Iterator[pa.RecordBatch]:
             for batch in batches(self._place.conninfo, query):
@@ -295,6 +296,15 @@ class Autovacuum:
     def remove(self, mark: Mark) -> None:
         """See Maintenance."""
         self._table.prune()
+
+
+def _within(bounds: Bounds) -> sql.Composable:
+    """The condition of rows within bounds of a column."""
+    name, sides = sql.Identifier(bounds.column), ((">=", bounds.least), ("<=", bounds.most))
+    met = [
+        sql.SQL("{} {} {}").format(name, sql.SQL(sign), sql.Literal(each)) for sign, each in sides if each is not None
+    ]
+    return sql.SQL(" WHERE ({}) OR {} IS NULL").format(sql.SQL(" AND ").join(met), name) if met else sql.SQL("")
 
 
 def _is_number(kind: pa.DataType) -> bool:
