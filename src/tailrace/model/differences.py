@@ -42,7 +42,7 @@ def differences(before: Stored | None, now: Structure, filled: Collection[str] =
         return Differences(why=("another table has this name now: it was dropped, renamed or created again",))
     columns = _Columns.of(before, now)
     added = [name for name in columns.added if name not in filled]
-    is_touched = bool(before.storage) and not {*before.storage} <= {*now.storage}
+    is_touched = before.is_emptied or (bool(before.storage) and not {*before.storage} <= {*now.storage})
     is_rewritten = bool(before.storage) and not {*before.storage} & {*now.storage}
     values, why = columns.why, list(_captured(before, now))
     computed = [name for name in columns.added if now.columns[name] in now.filled]
@@ -50,7 +50,7 @@ def differences(before: Stored | None, now: Structure, filled: Collection[str] =
         values.append(f"the new column {_some(computed)} has values in rows from before, which the log does not tell")
     if added and is_touched:
         values.append(f"the column {_some(added)} was added and the table rewritten, which the log does not tell")
-    retyped = list(_retyped(before, now, is_rewritten=is_rewritten))
+    retyped = list(_retyped(before, now, is_rewritten=is_rewritten or before.is_emptied))
     if is_rewritten and now.is_untold and not added and not retyped:
         why.append("its rows were written anew, as when it is unlogged for a while, or switched with another table's")
     passing = max(now.made - before.made - columns.unmet, 0) if before.made else 0

@@ -1,0 +1,38 @@
+"""What a later description of a table tells about rows that the log did not bring."""
+
+from __future__ import annotations
+
+from tailrace.model.differences import differences
+from tailrace.model.structure import ColumnType, Stored, Structure
+
+PLAIN = Structure("1", {"id": "1"}, types={"1": ColumnType("numeric(10,2)", "numeric")}, storage=("a",), made=1)
+WIDER = Structure(
+    "1",
+    {"id": "1", "new": "2"},
+    types={"1": ColumnType("numeric(10,1)", "numeric"), "2": ColumnType("uuid", "uuid")},
+    storage=("b",),
+    made=2,
+)
+
+
+def emptied() -> Stored:
+    found = Stored.of(PLAIN)
+    found.emptied()
+    return found
+
+
+def test_rows_that_came_after_all_were_removed_may_have_been_rewritten() -> None:
+    added, retyped = differences(emptied(), WIDER).values
+    assert "new was added and the table rewritten" in added
+    assert "the type of the column id was changed" in retyped
+
+
+def test_what_is_known_of_a_new_column_needs_no_rewriting() -> None:
+    (retyped,) = differences(emptied(), WIDER, filled=("new",)).values
+    assert "the type of the column id" in retyped
+
+
+def test_removing_all_rows_alone_tells_nothing() -> None:
+    now = Structure("1", {"id": "1"}, types=PLAIN.types, storage=("b",), made=1, is_untold=True)
+    found = differences(emptied(), now)
+    assert (found.values, found.why) == ((), ())
