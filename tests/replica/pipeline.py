@@ -197,7 +197,6 @@ class ProcessPipeline(ReplicaPipeline):
         if not self._is_armed or self._failpoint.exists():
             lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
             raise TailraceError("the run has ended: " + "\n".join(lines[-_SHOWN_LINES:]), where=str(self.file))
-        self._is_armed = False
         self._end(signal.SIGKILL)
         self._begin()
 
@@ -208,3 +207,6 @@ class ProcessPipeline(ReplicaPipeline):
             os.killpg(self._process.pid, how)
         self._process.wait(PATIENCE_SECONDS)
         self._process = None
+        # What the process did not come to is not its successor's, whose process group is another one.
+        self._failpoint.unlink(missing_ok=True)
+        self._is_armed = False
