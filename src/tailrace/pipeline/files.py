@@ -72,8 +72,12 @@ class LocalFile:
         draft = self._path.with_name(f".{self._path.name}.{os.getpid()}.{threading.get_ident()}")
 
         def write() -> None:
-            draft.write_text(content, encoding="utf-8")
-            draft.replace(self._path)
+            try:
+                draft.write_text(content, encoding="utf-8")
+                draft.replace(self._path)
+            except OSError:
+                draft.unlink(missing_ok=True)
+                raise
 
         self._translated(write)
 

@@ -201,10 +201,14 @@ class Run:
         self._end_threads()
         if self._lineage is not None:
             self._lineage.ended(error or self._lease.lost)
-        if self._lease.lost is None:
+        is_written = self._lease.lost is not None
+        if not is_written:
             self._watches.see(self._last(), is_last=True)
-            ended(self._last_run, error, self._caught_up())
+            is_written = ended(self._last_run, error, self._caught_up())
         self._lease.release()
+        if not is_written:
+            # The file of the lease may have been the space that a full disk lacked.
+            ended(self._last_run, error, self._caught_up())
 
     def _end_threads(self) -> None:
         self._sink.stop()

@@ -82,8 +82,8 @@ class RunState:
         return self.state if self.last is None else f"{self.state} at {self.last.at}"
 
 
-def ended(file: LeaseFile, error: TailraceError | None, caught_up: float | None = None) -> None:
-    """Write down how a run ended. What cannot be written is logged: the run itself has ended all the same."""
+def ended(file: LeaseFile, error: TailraceError | None, caught_up: float | None = None) -> bool:
+    """Write down how a run ended; whether that was possible. If not it is logged: the run has ended all the same."""
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     text = None if error is None else str(error).partition("\n  Remedy: ")[0]
     end = Ended(now, text, None if error is None else error.remedy, caught_up)
@@ -91,6 +91,8 @@ def ended(file: LeaseFile, error: TailraceError | None, caught_up: float | None 
         file.write(json.dumps(asdict(end)))
     except TailraceError as failure:
         log.warning("how the run ended is not written down: %s", failure)
+        return False
+    return True
 
 
 def ended_early(checkpoint: str, error: TailraceError) -> None:
