@@ -43,7 +43,8 @@ def op_and_id(registry: Registry, message: Message) -> tuple[str | None, int | N
     return value and value["op"], key and key["id"]
 
 
-@pytest.mark.parametrize("converters", [documented, pytest.param(apicurio, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("converters", [documented, apicurio])
 def test_a_pipeline_writes_avro_that_consumers_read(
     kafka: EmbeddedKafka, registry: Registry, database: Database, spark: SparkSession, tmp_path: Path, converters: Any
 ) -> None:

@@ -187,6 +187,7 @@ def test_a_type_that_is_altered_is_followed_or_read_again(
         assert len(marked(caplog)) == is_marked
 
 
+@pytest.mark.long
 def test_a_table_whose_capture_was_enabled_again_is_read_again(
     source: SqlServerSource, begin: Begin, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -235,7 +235,8 @@ class Db2Subject(Subject):
             *("a_pipeline_continues_where_another_program_stopped", "a_replica_that_was_deleted_is_read_again[items]"),
             *("a_signal_table_that_is_none_never_stops_a_pipeline", "an_id_is_used_again_once_its_row_is_gone"),
             *(
-                "a_hostile_signal_is_given_up_and_writes_nothing[incremental]",
+                "a_hostile_signal_is_given_up_and_writes_nothing",
+                "an_offset_from_which_changes_would_be_lost_is_refused",
                 "a_paused_snapshot_resumes_and_a_stopped_one_ends",
             ),
             *("a_mode_reads_the_tables_at_its_first_start", "a_restart_resumes_as_its_mode_says"),

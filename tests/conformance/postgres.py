@@ -198,6 +198,14 @@ class PostgresSubject(Subject):
 
     connector = "postgres"
 
+    # The tests of behaviours show these on PostgreSQL by default.
+    long = frozenset(
+        {
+            *("a_table_is_added_under_load", "a_snapshot_under_load_leaves_a_replica_equal"),
+            *("a_replica_that_was_deleted_is_read_again[items]", "more_signals_than_are_read_never_stop_a_pipeline"),
+        }
+    )
+
     def start(self, request: pytest.FixtureRequest) -> None:
         """See Subject.start."""
         self.server: PostgresServer = request.getfixturevalue("postgres18")

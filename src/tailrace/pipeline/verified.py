@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
@@ -27,6 +27,7 @@ class Verified:
     `not_compared` names columns that are not compared, or what of them is not.
     """
 
+    _: KW_ONLY
     up_to: float | None = None
     ended: float | None = None
     begun: float | None = None

@@ -74,11 +74,11 @@ def states() -> Iterator[st.SearchStrategy[TableState]]:
         st.floats(0, 1e10),
         st.lists(texts, max_size=3).map(tuple),
         st.none() | texts,
-        st.none() | st.floats(0, 1e10),
-        st.integers(0, 9),
-        st.lists(texts, max_size=3).map(tuple),
-        st.none() | st.builds(Seen, st.integers(0), texts),
-        st.booleans(),
+        asked=st.none() | st.floats(0, 1e10),
+        tries=st.integers(0, 9),
+        again=st.lists(texts, max_size=3).map(tuple),
+        seen=st.none() | st.builds(Seen, st.integers(0), texts),
+        is_cured=st.booleans(),
     )
 
 
