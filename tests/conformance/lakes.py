@@ -12,6 +12,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.expressions import In
+from pyiceberg.types import StringType
 
 from tailrace.sinks.replica.folders import folder as folder_of
 from tests.behaviour.engines import catalog
@@ -76,7 +77,10 @@ class IcebergCatalog(TestedLake):
         self._catalog(folder).purge_table(("lake", folder_of(table)))
 
     def delete(self, folder: Path, table: str, keys: Iterable[int]) -> None:
-        self._catalog(folder).load_table(("lake", folder_of(table))).delete(In(KEY, [*keys]))
+        there = self._catalog(folder).load_table(("lake", folder_of(table)))
+        # Keys of documents are text.
+        is_text = isinstance(there.schema().find_field(KEY).field_type, StringType)
+        there.delete(In(KEY, [str(key) if is_text else key for key in keys]))
 
     def retype(self, folder: Path, table: str, column: str) -> None:
         there = self._catalog(folder).load_table(("lake", folder_of(table)))
