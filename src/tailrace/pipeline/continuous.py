@@ -27,7 +27,7 @@ from tailrace.sinks.replica.fold import merge_key
 
 log = logging.getLogger(__name__)
 
-# Rows of a part: as many as a query reads in a second or less.
+# Rows of a part; a guess.
 PART_ROWS = 20_000
 # For so long the pipeline is waited for, each time.
 _TIMEOUT_SECONDS = 60.0
@@ -98,6 +98,11 @@ class Continuous:
             if error.what != self._told and not self._is_over.is_set():
                 log.warning("the replica cannot be compared with its source, which is tried again: %s", error)
                 self._told = error.what
+            return _IDLE_SECONDS
+        except Exception as error:  # whatever storage and drivers raise: the thread goes on, and says why it waits
+            if repr(error) != self._told and not self._is_over.is_set():
+                log.exception("the replica cannot be compared with its source, which is tried again")
+                self._told = repr(error)
             return _IDLE_SECONDS
 
     def step(self) -> float:
