@@ -134,7 +134,8 @@ class Stored:
     What an earlier release has not stored is empty, and so is what is unknown by now: neither is compared.
     `is_dropped`: the log has told that the table is gone, so that another one of its name is new. `lacking` says why
     rows may differ since a description before, until they are read again. `is_emptied`: the log has told to remove all
-    rows since, so that nobody knows whether those that came then were rewritten.
+    rows since, so that nobody knows whether those that came then were rewritten. `begun` has the columns, with their
+    types, under which the first of those came: these had values in all rows from then on.
     """
 
     identity: str = ""
@@ -153,6 +154,7 @@ class Stored:
     lacking: str = ""
     version: str = ""
     is_emptied: bool = False
+    begun: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
     def of(structure: Structure) -> Stored:
@@ -196,5 +198,5 @@ class Stored:
 
     def emptied(self) -> None:
         """Note that the log told to remove all rows: what rows were stored then does not matter any more."""
-        self.storage, self.is_emptied = [], True
+        self.storage, self.is_emptied, self.begun = [], True, {}
         self.members = {identity: [name, ""] for identity, (name, _) in (self.members or {}).items()}

@@ -6,8 +6,11 @@ nothing but what the log did not tell. A process that is killed in between repea
 
 from __future__ import annotations
 
+import json
+
 from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.model.structure import Stored
+from tailrace.model.table import TableSchema
 from tailrace.sinks.replica.table import Mark, Table
 
 PROPERTY = "tailrace.structure"
@@ -40,6 +43,27 @@ def emptied(target: Table, mark: Mark) -> None:
     if known is not None:
         known.emptied()
         store(target, known, mark)
+
+
+def begun(target: Table, table: TableSchema, mark: Mark, *, is_cleared: bool) -> None:
+    """Note that rows of a table's columns come into a target, if they are the first since all were removed.
+
+    `is_cleared`: the commit that brings them removes those that are there.
+    """
+    known = stored(target)
+    if known is not None and known.is_emptied and not known.begun and (is_cleared or target.count() == 0):
+        known.begun = _types(table)
+        store(target, known, mark)
+
+
+def whole(known: Stored, table: TableSchema) -> list[str]:
+    """The columns that had their present type when the first row came after all were removed."""
+    now = _types(table)
+    return [name for name, kind in known.begun.items() if now.get(name) == kind]
+
+
+def _types(table: TableSchema) -> dict[str, str]:
+    return {column.name: json.dumps(column.schema.to_json()) for column in table.columns}
 
 
 def moved(target: Table, source: Table, mark: Mark) -> None:

@@ -78,6 +78,8 @@ def _apply(
     fields = pa.schema(_fields(net))
     if net.cleared:
         descriptions.emptied(target, repeated(target, batch, place.table))
+    if net.upserted:
+        descriptions.begun(target, net.table, repeated(target, batch, place.table), is_cleared=net.cleared)
     if replaces or takes_over(target, fields):
         if replaces:
             descriptions.cured(target, repeated(target, batch, place.table))

@@ -107,7 +107,7 @@ def _followed(
 ) -> Iterator[str]:
     """Give a table the columns that its source has now; why its rows may differ then."""
     filled = [column.name for column in note.table.columns if column.missing is not None]
-    found = differences(known, structure, filled)
+    found = differences(known, structure, [*filled, *descriptions.whole(known, note.table)])
     yield from found.why
     has_rows, before = target.count() > 0, {*target.schema.names}
     if has_rows:
