@@ -23,7 +23,7 @@ from contestants import Course, Result
 from run import CHANGES_A_SECOND, WARM_UP_SECONDS, console, environment, throughput_table
 
 from tailrace.events.headers import HEADERS
-from tailrace.sinks.kafka.claim import Claim
+from tailrace.sinks.kafka.claim import ClusterClaim
 from tailrace.sinks.kafka.client import Settings
 from tailrace.sinks.kafka.delivery import AtLeastOnce
 from tailrace.sinks.kafka.transactions import ExactlyOnce
@@ -75,7 +75,7 @@ def sink_alone(kafka: EmbeddedKafka, size: int) -> dict[str, list[float]]:
     """Milliseconds that a task takes to send micro-batches of so many records, each with both deliveries in turn."""
     topic, pipeline = new_topic(kafka), str(time.time_ns())
     settings = Settings({"bootstrap.servers": kafka.bootstrap, "linger.ms": 0})
-    claim = Claim(settings, pipeline, 1)
+    claim = ClusterClaim(settings, pipeline, 1)
     keys = [f'{{"id": {n}}}' for n in range(size)]
     rows = {"topic": [topic] * size, "partition": pa.nulls(size, pa.int32()), "key": keys, "value": [VALUE] * size}
     records = pa.record_batch({**rows, "headers": pa.array([[]] * size, HEADERS)})

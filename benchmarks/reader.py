@@ -27,7 +27,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from tailrace.operate.serving import Single, serving
 from tailrace.operate.watch import RunWatch
 from tailrace.pipeline import query as pipeline_query
-from tailrace.pipeline.definition import Definition, Http, from_content
+from tailrace.pipeline.definition import Definition, HttpSection, from_content
 from tailrace.pipeline.runner import Pipeline, Run
 from tailrace.pipeline.session import local_session
 
@@ -111,7 +111,7 @@ def served(definition: Definition, session: Any) -> dict[str, Any]:
             with urllib.request.urlopen(f"{url}/metrics") as answer:
                 answer.read()
 
-    with serving(Single(watch), Http(port=0)) as url:
+    with serving(Single(watch), HttpSection(port=0)) as url:
         asking = threading.Thread(target=ask, args=(url,))
         asking.start()
         streaming(run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tailrace.config.option import Option, OptionTable, Status
+from tailrace.config.option import Option, OptionStatus, OptionTable
 from tailrace.connectors.registry import BUILT_IN, imported
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
@@ -27,7 +27,7 @@ expression is written `\\,`. In files, `${{env:NAME}}` is replaced by an environ
 
 """
 
-_STATUS = {Status.WORKS: "works", Status.CONNECT: "no effect", Status.REFUSED: "refused"}
+_STATUS = {OptionStatus.WORKS: "works", OptionStatus.CONNECT: "no effect", OptionStatus.REFUSED: "refused"}
 
 
 def page(product: str, table: OptionTable) -> str:

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from tailrace.errors import TailraceError
 from tailrace.operate.serving import Single, serving
 from tailrace.operate.watch import RunWatch
-from tailrace.pipeline.definition import Definition, Http
+from tailrace.pipeline.definition import Definition, HttpSection
 from tailrace.pipeline.runner import Pipeline
 
 # The limit within which a fault shows, and what a machine that does other work takes more.
@@ -92,7 +92,7 @@ def operated(definition: Definition, spark: SparkSession) -> Iterator[Asked]:
     thread = threading.Thread(target=follow)
     thread.start()
     try:
-        with serving(Single(watch), Http(port=0)) as url:
+        with serving(Single(watch), HttpSection(port=0)) as url:
             yield Asked(url)
     finally:
         over.set()

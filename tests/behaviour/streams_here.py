@@ -10,16 +10,16 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 
 from tailrace.connectors import reader_client
-from tailrace.connectors.reader_socket import Block, Request, Source
+from tailrace.connectors.reader_socket import AnswerBlock, ReaderRequest, ReaderSource
 
-streams: dict[str, Source] = {}
+streams: dict[str, ReaderSource] = {}
 _configs: dict[str, object] = {}
 # A read that a test does not take to its end keeps its lock, but not from the thread that reads.
 _locks: dict[str, threading.RLock] = defaultdict(threading.RLock)
 _ask_process = reader_client.ask
 
 
-def ask(request: Request) -> Generator[Block, None, None]:
+def ask(request: ReaderRequest) -> Generator[AnswerBlock, None, None]:
     """Stands in for reader_client.ask."""
     ours, theirs = socket.socketpair()
     with _locks[request.name], ours, theirs:

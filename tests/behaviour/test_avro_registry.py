@@ -18,7 +18,7 @@ import pytest
 from tailrace.errors import ConfigError, SinkAwayError, SinkError
 from tailrace.events.parts import text_of
 from tailrace.events.payload import array, from_json
-from tailrace.events.records import Part
+from tailrace.events.records import RecordPart
 from tailrace.events.registry import http
 from tailrace.events.registry.form import registry_form
 from tailrace.events.registry.registry import forget
@@ -70,13 +70,15 @@ def test_records_have_the_ids_of_their_schemas_and_fastavro_reads_them(registry:
 
 def test_a_schema_is_asked_for_once_in_a_process(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    ask = http.Http.ask
+    ask = http.RegistryConnection.ask
 
-    def counted(self: http.Http, method: str, path: str, *more: Any, **named: Any) -> http.Answer:
+    def counted(
+        self: http.RegistryConnection, method: str, path: str, *more: Any, **named: Any
+    ) -> http.RegistryResponse:
         asked.append(path)
         return ask(self, method, path, *more, **named)
 
-    monkeypatch.setattr(http.Http, "ask", counted)
+    monkeypatch.setattr(http.RegistryConnection, "ask", counted)
     name = named()
     for _ in range(3):
         encoded(batch(name), confluent(registry))
@@ -163,7 +165,7 @@ def test_a_registry_that_is_away_is_waited_for_and_told(
     monkeypatch.setattr(http, "_FIRST_PAUSE", 0.05)
     caplog.set_level(logging.INFO)
     away = {**confluent(registry), "key.converter.schema.registry.url": "http://127.0.0.1:9"}
-    client = http.Http(http.Address(("http://127.0.0.1:9",)), patience_seconds=0.3)
+    client = http.RegistryConnection(http.Address(("http://127.0.0.1:9",)), patience_seconds=0.3)
     with pytest.raises(SinkAwayError, match="the schema registry does not answer"):
         client.ask("GET", "/subjects")
     client.close()
@@ -179,7 +181,7 @@ def test_a_registry_that_comes_back_is_told(registry: Registry, caplog: pytest.L
     server = Registry()
     threading.Timer(0.5, server.start).start()
     started = time.monotonic()
-    client = http.Http(http.Address((server.confluent,)), patience_seconds=60)
+    client = http.RegistryConnection(http.Address((server.confluent,)), patience_seconds=60)
     assert client.ask("GET", "/subjects").is_good
     assert time.monotonic() - started > 0.5
     assert "answers again" in caplog.text
@@ -309,7 +311,7 @@ def test_subjects_that_debezium_filled_get_no_new_version(registry: Registry, re
     topic = named()
     id_ = registry.ask("POST", f"/subjects/{topic}-value/versions", {"schema": recorded["avro"]})["id"]
     schema = ConnectSchema.from_json(recorded["schema"])
-    part = Part(schema, array([from_json(recorded["payload"], schema)], schema))
+    part = RecordPart(schema, array([from_json(recorded["payload"], schema)], schema))
     form = registry_form(configured(confluent(registry)), "value")
     written = text_of(form.parts(part, pa.array([topic])), 0, 1, topic)[0].as_py()
     assert written == b"\x00" + id_.to_bytes(4, "big") + base64.b64decode(recorded["datum"])

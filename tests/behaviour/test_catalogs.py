@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from tailrace.cli.main import app
 from tailrace.pipeline.definition import load
 from tailrace.pipeline.runner import Pipeline, Run
-from tailrace.sinks.replica.catalogs.entry import Description, entry
+from tailrace.sinks.replica.catalogs.entry import TableDescription, entry
 from tailrace.sinks.replica.catalogs.hive import Hive
 from tailrace.testing.jars import resolve_jars
 from tests.behaviour.engines import JARS
@@ -102,7 +102,7 @@ def eventually(is_so: Callable[[], bool]) -> bool:
 def table_of_somebody(shop: Shop) -> Any:
     """A table that the pipeline has not registered, in another place."""
     schema = pa.schema([("id", pa.int64())])
-    made = entry("public_taken", "x", f"file://{shop.folder}/elsewhere", schema, Description())
+    made = entry("public_taken", "x", f"file://{shop.folder}/elsewhere", schema, TableDescription())
     table = shop.hive._made(made, {})
     table.parameters = {"EXTERNAL": "TRUE"}
     return table

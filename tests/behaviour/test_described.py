@@ -8,13 +8,13 @@ import pytest
 
 from tailrace.pipeline.cataloguing import described
 from tailrace.pipeline.definition import from_content
-from tailrace.sinks.replica.catalogs.entry import Description
+from tailrace.sinks.replica.catalogs.entry import TableDescription
 from tests.behaviour.streams import properties
 from tests.conformance.sqlserver import ENABLE, SqlServerSource
 from tests.conftest import Database
 
 
-def of(connector: str, given: dict[str, str], folder: Path, **more: object) -> dict[str, Description]:
+def of(connector: str, given: dict[str, str], folder: Path, **more: object) -> dict[str, TableDescription]:
     catalog = {"type": "hive", "uri": "thrift://127.0.0.1:9"}
     replica = {"path": "replica", "names": "catalog", "catalog": catalog, "namespace": "shop", **more}
     source = {"connector": connector, "config": given}
@@ -38,7 +38,7 @@ def test_postgres_has_comments_of_tables_and_columns(database: Database, tmp_pat
     lines = found["public.Order Lines"]
     assert (lines.comment, lines.columns) == ("a line's table", {"order": "Bestellung №"})
     assert sorted(lines.key) == ["line", "order"]
-    assert found["public.bag"] == Description()
+    assert found["public.bag"] == TableDescription()
     for mode, sequence in (("history", "_sequence"), ("changes", "place")):
         metadata = {} if sequence == "_sequence" else {"sequence": sequence}
         kept = of("postgres", {**properties(database), "topic.prefix": "t"}, tmp_path, mode=mode, metadata=metadata)
@@ -59,4 +59,4 @@ def test_sql_server_has_descriptions(sqlserver_source: SqlServerSource, tmp_path
     given = {**sqlserver_source.properties("t"), "topic.prefix": "t"}
     found = of("sqlserver", given, tmp_path)
     table = next(each for name, each in found.items() if name.endswith("dbo.parts"))
-    assert table == Description("what there is", {"n": "how many"}, ("id",))
+    assert table == TableDescription("what there is", {"n": "how many"}, ("id",))

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, NewTopic, ResourceT
 
 from tailrace.errors import FencedError, SinkError
 from tailrace.sinks.kafka import state, transactions
-from tailrace.sinks.kafka.claim import Claim
+from tailrace.sinks.kafka.claim import ClusterClaim
 from tailrace.sinks.kafka.client import Settings
 from tailrace.sinks.kafka.transactions import ExactlyOnce
 from tailrace.testing.kafka import EmbeddedKafka
@@ -32,16 +32,18 @@ class Case:
             {"bootstrap.servers": kafka.bootstrap, **properties}, state_topic=f"state-{uuid4().hex}"
         )
 
-    def claim(self, tasks: int = 1) -> Claim:
+    def claim(self, tasks: int = 1) -> ClusterClaim:
         """A run begins, in processes of its own."""
         transactions._senders.clear()
-        return Claim(self.settings, self.pipeline, tasks)
+        return ClusterClaim(self.settings, self.pipeline, tasks)
 
-    def writer(self, claim: Claim, batch: int = 0, task: int = 0, attempt: int = 0) -> ExactlyOnce:
+    def writer(self, claim: ClusterClaim, batch: int = 0, task: int = 0, attempt: int = 0) -> ExactlyOnce:
         """A task's writer."""
         return ExactlyOnce(self.settings, claim.ticket(batch, 1), task, attempt)
 
-    def write(self, claim: Claim, value: str, split: str = SPLIT, batch: int = 0, attempt: int = 0) -> ExactlyOnce:
+    def write(
+        self, claim: ClusterClaim, value: str, split: str = SPLIT, batch: int = 0, attempt: int = 0
+    ) -> ExactlyOnce:
         """A whole task of one record."""
         writer = self.writer(claim, batch, attempt=attempt)
         if writer.starts(split):
@@ -159,7 +161,7 @@ def test_a_task_of_an_earlier_run_that_was_starting_stops(case: Case, monkeypatc
     claim = case.claim()
     newest = case.writer(claim)
     assert newest.starts(SPLIT)
-    looks = iter([state.Found(), None])
+    looks = iter([state.TopicState(), None])
     monkeypatch.setattr(
         transactions.state, "read", lambda *given, read=state.read, **how: next(looks, None) or read(*given, **how)
     )
@@ -297,7 +299,7 @@ def test_a_timeout_that_the_brokers_do_not_allow_is_an_error_with_both_settings(
 def test_brokers_out_of_reach_are_an_error_with_their_address() -> None:
     settings = Settings({"bootstrap.servers": "127.0.0.1:9", "message.timeout.ms": 1500})
     with pytest.raises(SinkError, match=r"127\.0\.0\.1:9") as caught:
-        Claim(settings, "pipeline", 1)
+        ClusterClaim(settings, "pipeline", 1)
     assert "bootstrap.servers" in str(caught.value.remedy)
 
 

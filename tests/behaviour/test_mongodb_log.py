@@ -16,7 +16,7 @@ from pymongo.errors import PyMongoError
 
 from tailrace.connectors.mongodb.admin import MongoAdmin
 from tailrace.connectors.mongodb.connector import MongoConnector
-from tailrace.connectors.mongodb.log.batch import Batch
+from tailrace.connectors.mongodb.log.batch import CursorBatch
 from tailrace.connectors.mongodb.log.fragments import Fragments
 from tailrace.connectors.mongodb.types.layout import Buffer, Values
 from tailrace.connectors.offset import Reached, fields
@@ -108,10 +108,10 @@ def test_an_event_over_16_mb_is_put_together() -> None:
         assert keys(payloads_of(stream.records())) == [("c", 3)]
 
 
-def answer(*events: dict[str, Any]) -> Batch:
+def answer(*events: dict[str, Any]) -> CursorBatch:
     raw = [encode(event) for event in events]
     starts = [sum(map(len, raw[:place])) for place in range(len(raw))]
-    return Batch(Values.documents(Buffer(raw), np.array(starts, np.int64)), 1, None)
+    return CursorBatch(Values.documents(Buffer(raw), np.array(starts, np.int64)), 1, None)
 
 
 def fragment(number: int, of: int, **fields: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tailrace.connectors.mongodb.config import resolve
 from tailrace.connectors.mongodb.connector import MongoConnector
 from tailrace.connectors.mongodb.log.changes import pieces
 from tailrace.connectors.mongodb.log.events import ChangeEvents
-from tailrace.connectors.mongodb.log.lookup import Lookup
+from tailrace.connectors.mongodb.log.lookup import DocumentLookup
 from tailrace.connectors.mongodb.snapshot.rows import read
 from tailrace.connectors.mongodb.types.layout import Buffer, Values
 from tailrace.connectors.snapshots import SnapshotGone, Unread
@@ -132,7 +132,7 @@ def test_large_documents_are_looked_up_a_few_at_a_time(config: Config, shop: Sho
     shop.a.insert_many([{"_id": key, "text": "x" * (1 << 20)} for key in range(40)])
     table = table_id(shop.name, "a")
     uuid = uuid_of(shop.client, config, table)
-    lookup = Lookup(config, lambda: shop.client)
+    lookup = DocumentLookup(config, lambda: shop.client)
     counts = []
     for piece in pieces(events(*(event(shop, uuid, key) for key in range(40)), event(shop, uuid, "gone")), lookup):
         lookup.size = 8 if not counts else lookup.size
@@ -155,7 +155,7 @@ def test_a_collection_that_may_not_be_read_under_its_new_name_lacks_documents(
     shop.command("createRole", user, privileges=privileges, roles=[])
     mongodb.create_user(user, PASSWORD, [{"role": user, "db": shop.name}])
     with MongoClient[dict[str, Any]](mongodb.url(user, PASSWORD)) as client:
-        lookup = Lookup(config, lambda: client)
+        lookup = DocumentLookup(config, lambda: client)
         assert lookup.completed(table, events(event(shop, uuid, 1))).after.present.all()
         shop.a.rename("b")
         whole = lookup.completed(table, events(event(shop, uuid, 1)))

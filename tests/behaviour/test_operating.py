@@ -22,7 +22,7 @@ from tailrace.config.options.filters import TABLES
 from tailrace.errors import ConfigError, SourceError
 from tailrace.model.table import TableId
 from tailrace.pipeline import tables
-from tailrace.pipeline.checkpoint import Batch, Position
+from tailrace.pipeline.checkpoint import CheckpointBatch, CheckpointState
 from tailrace.pipeline.definition import load
 from tailrace.pipeline.runner import Pipeline, Run
 from tailrace.pipeline.tables import add, remove
@@ -233,7 +233,7 @@ def test_names_with_dots_and_quotes_and_partitions(
         "CREATE TABLE parts_1 PARTITION OF parts DEFAULT",
         "CREATE PUBLICATION shop FOR TABLE other",
     )
-    begun = Position(Batch(0, {}), None)
+    begun = CheckpointState(CheckpointBatch(0, {}), None)
     monkeypatch.setattr(tables, "position_of", lambda _: begun)
     dotted, quoted = '"My.Schema"."Order.Items"', 'My."Other ""one"""'
     change = add(pipeline, [dotted, quoted, "public.parts_1"])

@@ -12,7 +12,7 @@ from tailrace.connectors.offset import BEGIN, SNAPSHOT, STREAM
 from tailrace.connectors.postgres.admin.checks import Finding, check
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.position import format_lsn, remembered
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.snapshots import SnapshotPlace
 from tailrace.snapshot.reading import Reading
 from tailrace.testing.postgres import EmbeddedPostgres
 
@@ -200,7 +200,7 @@ def test_a_slot_that_a_checkpoint_needs(server: EmbeddedPostgres, admin: psycopg
         assert about("slot", found, True) == []
     (again,) = about("slot", standing(server, stream, stream, snapshot__mode="when_needed"), None)
     assert again.startswith("the slot does not exist;")
-    partly = whole.at(reading=Reading(Place(("public.fine",), is_whole=True)))
+    partly = whole.at(reading=Reading(SnapshotPlace(("public.fine",), is_whole=True)))
     assert about("slot", standing(server, partly, partly), None) != []
     elsewhere = stream.at(source="1/shop/mine")
     assert "the checkpoint belongs to" in about("checkpoint", standing(server, elsewhere, elsewhere))[0]

@@ -18,8 +18,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
-from tailrace.pipeline.comparing import Progress, compare_all
-from tailrace.pipeline.reconcile import Reconciler, TableReport
+from tailrace.pipeline.comparing import ComparisonProgress, compare_all
+from tailrace.pipeline.reconcile import Reconciler, ReconcileReport
 from tailrace.pipeline.repair import repair
 from tailrace.pipeline.table_states import FILE
 from tailrace.sinks.replica.states import TableState, to_text
@@ -33,7 +33,7 @@ ITEMS = (
 )
 
 
-def compared(pipeline: Following, name: str, timeout: float = 20, *, mend: bool = False) -> TableReport:
+def compared(pipeline: Following, name: str, timeout: float = 20, *, mend: bool = False) -> ReconcileReport:
     """The report on one table."""
     reconciler = Reconciler(pipeline.definition, timeout)
     (table,) = reconciler.tables([name])
@@ -293,7 +293,7 @@ def test_all_tables_are_told_the_equal_ones_first(database: Database, tmp_path: 
         states = {"public.other": TableState("incomplete", 0.0, ("a partition was attached",))}
         (tmp_path / "checkpoint" / FILE).write_text(to_text(states))
         assert compared(pipeline, "public.other").outcome == "equal"
-        progress = Progress()
+        progress = ComparisonProgress()
         found = [*compare_all(pipeline.definition, [], 20, progress)]
         outcomes = [(report.table, report.outcome, report.state) for report in found]
         assert outcomes == [
@@ -302,7 +302,9 @@ def test_all_tables_are_told_the_equal_ones_first(database: Database, tmp_path: 
             ("public.brief", "no table of the source", "gone"),
         ]
         assert (progress.done, progress.total, str(progress)) == (2, 2, "2 of 2 tables are compared")
-        mended = {each.table: each for each in compare_all(pipeline.definition, [], 20, Progress(), repairs=True)}
+        mended = {
+            each.table: each for each in compare_all(pipeline.definition, [], 20, ComparisonProgress(), repairs=True)
+        }
         assert (mended["public.items"].outcome, mended["public.items"].repaired) == ("equal", 1)
         assert mended["public.other"].outcome == "equal"
 

@@ -11,7 +11,7 @@ from psycopg import pq
 
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.log.refusals import Interrupted, Refused, stream_error
-from tailrace.connectors.postgres.position import Claim
+from tailrace.connectors.postgres.position import LogClaim
 from tailrace.connectors.postgres.server.connect import connect, is_transient, refused
 from tailrace.errors import SourceError
 from tailrace.testing.postgres import EmbeddedPostgres
@@ -48,7 +48,7 @@ def test_a_slot_that_another_reader_has_is_worth_another_try() -> None:
     error = Refused("Replikations-Slot »s« ist aktiv für PID 1")
     error.__cause__ = psycopg.errors.ObjectInUse()
     config = resolve({**WHERE, "topic.prefix": "t"})
-    assert isinstance(stream_error(config, Claim(0, 1), error), Interrupted)
+    assert isinstance(stream_error(config, LogClaim(0, 1), error), Interrupted)
 
 
 @pytest.mark.parametrize(

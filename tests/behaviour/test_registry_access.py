@@ -19,7 +19,7 @@ import trustme
 
 from tailrace.errors import SinkAwayError, SinkError
 from tailrace.events.registry import http
-from tailrace.events.registry.http import Address, Http
+from tailrace.events.registry.http import Address, RegistryConnection
 from tailrace.events.registry.oauth import Credentials
 
 
@@ -70,9 +70,9 @@ def listening(context: ssl.SSLContext | None = None, **more: Any) -> Iterator[st
         server.server_close()
 
 
-def asked(address: Address) -> http.Answer:
+def asked(address: Address) -> http.RegistryResponse:
     """The answer to one request."""
-    client = Http(address, patience_seconds=0.1)
+    client = RegistryConnection(address, patience_seconds=0.1)
     try:
         return client.ask("GET", "/subjects")
     finally:
@@ -116,7 +116,9 @@ def test_certificates_are_checked_and_shown(tmp_path: Path) -> None:
 def test_tokens_of_oauth_are_kept_until_they_expire() -> None:
     given: list[Any] = []
     with listening(given=given, lifetime=3600.0) as oauth, listening(expected="Bearer t1") as url:
-        client = Http(Address((url,), client=Credentials(oauth, "i", "s", "read write")), patience_seconds=0.1)
+        client = RegistryConnection(
+            Address((url,), client=Credentials(oauth, "i", "s", "read write")), patience_seconds=0.1
+        )
         assert client.ask("GET", "/subjects").is_good
         assert client.ask("GET", "/subjects").is_good
         client.close()
@@ -126,7 +128,7 @@ def test_tokens_of_oauth_are_kept_until_they_expire() -> None:
 def test_a_token_that_expires_or_is_revoked_is_renewed() -> None:
     given: list[Any] = []
     with listening(given=given, lifetime=0.2) as oauth, listening(expected="Bearer t2") as url:
-        client = Http(Address((url,), client=Credentials(oauth, "i", "s")), patience_seconds=0.1)
+        client = RegistryConnection(Address((url,), client=Credentials(oauth, "i", "s")), patience_seconds=0.1)
         assert client.ask("GET", "/subjects").is_good  # t1 is refused, as a revoked one is
         time.sleep(0.3)
         with pytest.raises(SinkError, match="does not know this user"):

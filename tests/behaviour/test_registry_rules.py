@@ -122,15 +122,15 @@ def test_a_restart_asks_once_for_each_subject_and_has_the_same_ids(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    ask = http.Http.ask
+    ask = http.RegistryConnection.ask
 
-    def counted(self: http.Http, method: str, path: str, *more: Any, **others: Any) -> Any:
+    def counted(self: http.RegistryConnection, method: str, path: str, *more: Any, **others: Any) -> Any:
         asked.append(f"{method} {path}")
         return ask(self, method, path, *more, **others)
 
     tables, properties = [named() for _ in range(3)], confluent(registry)
     before = [encoded(created(each, CODE), properties) for each in tables]
-    monkeypatch.setattr(http.Http, "ask", counted)
+    monkeypatch.setattr(http.RegistryConnection, "ask", counted)
     assert [encoded(created(each, CODE), properties) for each in tables]
     assert asked == []
     forget()

@@ -22,8 +22,8 @@ from tailrace.model.native import native_rows
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.sinks.replica.aside import found
-from tailrace.sinks.replica.compare import Replica as Compared
-from tailrace.sinks.replica.compare import Totals
+from tailrace.sinks.replica.compare import BucketTotals
+from tailrace.sinks.replica.compare import ReplicaVersion as Compared
 from tailrace.sinks.replica.delta.maintenance import properties
 from tailrace.sinks.replica.sink import read_table, row_count
 from tailrace.sinks.replica.target import Target
@@ -63,8 +63,8 @@ def test_inserts_updates_and_deletes(replica: Replica) -> None:
     assert row_count(replica.root, "public.orders", replica.options) == 3
     read_back, layout = Compared.of(Target(replica.root, "public.orders", replica.options), ORDERS)
     source = native_rows(ORDERS, pa.array([full, order(2, "new"), order(2, line="b")], ORDERS.row_type))
-    expected = Totals([layout.digests(pa.Table.from_struct_array(source))])
-    assert not expected.differing(Totals(read_back.rows())).any(), "a comparison sees what the engine wrote"
+    expected = BucketTotals([layout.digests(pa.Table.from_struct_array(source))])
+    assert not expected.differing(BucketTotals(read_back.rows())).any(), "a comparison sees what the engine wrote"
 
 
 @pytest.mark.skipif(ENGINE != "spark", reason="needs Delta for Spark in the session")

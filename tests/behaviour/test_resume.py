@@ -11,7 +11,7 @@ import pytest
 from tailrace.connectors.postgres.admin.admin import PostgresAdmin
 from tailrace.errors import SourceError
 from tailrace.operate.status import first
-from tailrace.pipeline.checkpoint import Batch, Position
+from tailrace.pipeline.checkpoint import CheckpointBatch, CheckpointState
 from tailrace.pipeline.snapshot_watch import estimate
 from tailrace.snapshot.report import Report
 from tests.behaviour.capture import Capture, capturing, reader, rows
@@ -120,7 +120,9 @@ def test_the_first_batch_is_reported_as_running(tables: Database) -> None:
         assert capture.reader.plan(capture.reader.begin(), end)
         admin = PostgresAdmin(capture.config)
         server = admin.state(end["pipeline"])
-        report = first(Position(Batch(0, end), None), server, lambda: estimate(admin, capture.config), time.time())
+        report = first(
+            CheckpointState(CheckpointBatch(0, end), None), server, lambda: estimate(admin, capture.config), time.time()
+        )
         assert report is not None
         assert report.running
 
@@ -129,7 +131,10 @@ def test_the_progress_is_reported(tables: Database) -> None:
     """By checkpoint and server alone, while it runs and when it is stopped in the middle."""
 
     def report_of(capture: Capture, before: dict[str, Any]) -> Report | None:
-        position, admin = Position(Batch(2, capture.offset), Batch(1, before)), PostgresAdmin(capture.config)
+        position, admin = (
+            CheckpointState(CheckpointBatch(2, capture.offset), CheckpointBatch(1, before)),
+            PostgresAdmin(capture.config),
+        )
         return first(position, admin.state(position.pipeline), lambda: estimate(admin, capture.config), time.time())
 
     with capturing(tables, **SEVERAL) as capture:

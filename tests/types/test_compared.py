@@ -12,7 +12,7 @@ import pytest
 from tailrace.connectors import registry
 from tailrace.connectors.ports import Admin
 from tailrace.model.table import TableId
-from tailrace.sinks.replica.compare import Layout
+from tailrace.sinks.replica.compare import ComparedColumns
 from tailrace.testing.postgres import PostgresServer
 from tests.conftest import Database
 from tests.types.cases import CASES
@@ -117,8 +117,8 @@ def test_values_of_a_type_are_told_apart(filled: tuple[Database, Admin], kind: s
     with admin.now() as now:
         id_ = TableId(database.name, "filled", table)
         schema = now.table(id_)
-        layout = Layout.of(schema, None)
-        only = Layout(pa.schema([layout.schema.field("c")]), (), ())
+        layout = ComparedColumns.of(schema, None)
+        only = ComparedColumns(pa.schema([layout.schema.field("c")]), (), ())
         for rows in now.rows(schema):
             for number, each in zip(rows.column("id").to_pylist(), only.digests(rows.select(["c"])).whole, strict=True):
                 texts[int(each)].add(same(kind, said[number]))

@@ -64,7 +64,7 @@ FILLED_BY_PLACE = {
     *("CatalogColumn", "Leaf", "Row", "Publication", "Sending", "Slot", "TableOverview", "Figures"),
     "Commit",
     # From another object's parts, in order.
-    *("Answer", "Changes", "Index", "KafkaSink", "MicroBatch", "Reading", "ReplicaSink", "Rows"),
+    *("SourceAnswer", "NativeChanges", "Index", "KafkaSink", "MicroBatch", "Reading", "ReplicaSink", "Rows"),
     # The tables of properties: name, kind, default and text, then what few have.
     "Option",
 }

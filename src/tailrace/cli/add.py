@@ -12,7 +12,7 @@ from rich.markup import escape
 from tailrace.cli.terminal import notes, print_json, results
 
 if TYPE_CHECKING:
-    from tailrace.pipeline.tables import Change
+    from tailrace.pipeline.tables import TablesChange
 
 
 def command(
@@ -32,7 +32,7 @@ def command(
     tell(change, "added", json)
 
 
-def tell(change: Change, done: str, as_json: bool) -> None:
+def tell(change: TablesChange, done: str, as_json: bool) -> None:
     """Print what was done, and what is left to do by hand."""
     if as_json:
         print_json(asdict(change))

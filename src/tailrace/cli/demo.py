@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tailrace.model.change import ChangeBatch
     from tailrace.pipeline.definition import Definition
     from tailrace.pipeline.runner import Run
-    from tailrace.sinks.console import Event
+    from tailrace.sinks.console import ConsoleEvent
 
 TRAFFIC_SECONDS = 20.0
 PAUSE_SECONDS = 0.03
@@ -166,10 +166,10 @@ class Demo:
     def run(self, seconds: float | None) -> list[str]:
         """Runs pipeline and traffic for `seconds`, or until asked to stop; returns the tables that are not equal."""
         from tailrace.pipeline.runner import Pipeline
-        from tailrace.pipeline.target import Replica
+        from tailrace.pipeline.target import ReplicaOutput
 
         assert self.definition.sink.replica is not None
-        target = Replica(self.definition.sink.replica, watch=self._watch)
+        target = ReplicaOutput(self.definition.sink.replica, watch=self._watch)
         self.screen.say(f"Starting the pipeline into {target.target.root}")
         running = Pipeline(self.definition, self.session, target).start()
         with stop_on_signals() as asked:
@@ -260,16 +260,16 @@ class Demo:
         return [table for table, source, replica in found if not self.screen.compared(table, source, replica)]
 
 
-def newest(batch: ChangeBatch) -> Event:
+def newest(batch: ChangeBatch) -> ConsoleEvent:
     """The last change of a batch, for reading: values as a table shows them, not as Debezium encodes them."""
     from tailrace.model.native import native_rows
-    from tailrace.sinks.console import Event
+    from tailrace.sinks.console import ConsoleEvent
 
     rows = batch.rows.slice(len(batch) - 1)
     (last,) = rows.to_pylist()
     before, after = (native_rows(batch.table, rows.column(name))[0].as_py() or {} for name in ("before", "after"))
     unchanged = last.get("unchanged") or {}
-    return Event(
+    return ConsoleEvent(
         ts=datetime.fromtimestamp(last["ts_us"] / 1e6, timezone.utc),
         op=last["op"],
         topic=f"shop.{batch.table.id}",

@@ -23,7 +23,7 @@ EVENTS_SHOWN = 12
 PLAIN_SECONDS = 2.0
 
 if TYPE_CHECKING:
-    from tailrace.sinks.console import Event
+    from tailrace.sinks.console import ConsoleEvent
 
 Rows = Mapping[tuple[Any, ...], Mapping[str, Any]]
 
@@ -52,7 +52,7 @@ class Screen:
             yield
         self._live = None
 
-    def event(self, event: Event) -> None:
+    def event(self, event: ConsoleEvent) -> None:
         """A change."""
         from tailrace.sinks.console import line
 

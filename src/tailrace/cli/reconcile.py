@@ -17,7 +17,7 @@ from rich.table import Table
 from tailrace.cli.terminal import UNDECIDED, notes, print_json, results
 
 if TYPE_CHECKING:
-    from tailrace.pipeline.reconcile import TableReport
+    from tailrace.pipeline.reconcile import ReconcileReport
 
 _COLORS = {"equal": "green", "equal in part": "green", "different": "red"}
 # States of tables that are worth a word.
@@ -39,10 +39,10 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
     """Compare a replica with its source. It compares row by row where they differ, and the pipeline may run."""
-    from tailrace.pipeline.comparing import Progress, compare_all
+    from tailrace.pipeline.comparing import ComparisonProgress, compare_all
     from tailrace.pipeline.definition import load
 
-    progress, reports = Progress(), []
+    progress, reports = ComparisonProgress(), []
     with telling(progress):
         for report in compare_all(load(pipeline), tables or [], timeout, progress, repairs=repair):
             reports.append(report)
@@ -78,7 +78,7 @@ def telling(progress: object) -> Iterator[None]:
             thread.join()
 
 
-def code(reports: list[TableReport]) -> int:
+def code(reports: list[ReconcileReport]) -> int:
     """1 if a table differs; 3 if none does for certain but not everything is decided; else 0."""
     outcomes = {report.outcome for report in reports}
     if "different" in outcomes:
@@ -87,13 +87,13 @@ def code(reports: list[TableReport]) -> int:
     return UNDECIDED if is_lacking or outcomes - {"equal", "equal in part"} else 0
 
 
-def advise(reports: list[TableReport], *, repaired: bool) -> None:
+def advise(reports: list[ReconcileReport], *, repaired: bool) -> None:
     """What to do about what was found."""
     if not repaired and any(report.outcome == "different" or report.is_lacking for report in reports):
         results.print("With --repair the running pipeline reads the wrong rows again.")
 
 
-def table(report: TableReport) -> Table:
+def table(report: ReconcileReport) -> Table:
     """One table's report."""
     grid = Table.grid(padding=(0, 2))
     color = _COLORS.get(report.outcome, "yellow")

@@ -21,7 +21,7 @@ from tailrace.operate.serving import address
 from tailrace.override import override
 from tailrace.pipeline.definition import Definition, load
 from tailrace.pipeline.log import LogFile
-from tailrace.pipeline.progress import Progress
+from tailrace.pipeline.progress import RunProgress
 from tailrace.pipeline.shared_session import SharedSession
 
 # How often the files are looked at, and the log.
@@ -106,7 +106,7 @@ class Printer(Listener):
     def __init__(self, definition: Definition, json: bool) -> None:
         self._definition, self._json = definition, json
         self._printer: ProgressPrinter
-        self._last: Progress | None = None
+        self._last: RunProgress | None = None
 
     @override
     def begins(self) -> None:
@@ -122,7 +122,7 @@ class Printer(Listener):
         notes.print("Starting")
 
     @override
-    def goes_on(self, progress: Progress, *, last: bool = False) -> None:
+    def goes_on(self, progress: RunProgress, *, last: bool = False) -> None:
         self._printer.show(progress, last=last)
         self._last = progress
 

@@ -20,7 +20,7 @@ from tailrace.pipeline.log import LogFile, Warned
 
 if TYPE_CHECKING:
     from tailrace.pipeline.definition import Definition
-    from tailrace.pipeline.progress import Progress
+    from tailrace.pipeline.progress import RunProgress
 
 QUIET_SECONDS, WAITING_SECONDS, REMINDER_SECONDS = 10.0, 60.0, 600.0
 LOOK_SECONDS = 0.5
@@ -82,7 +82,7 @@ class ProgressPrinter:
         self._warned: tuple[str, ...] = ()
         self._reminder = 0.0
 
-    def show(self, progress: Progress, *, last: bool = False) -> None:
+    def show(self, progress: RunProgress, *, last: bool = False) -> None:
         """Prints `progress` if it says something new and it is time."""
         now = time.monotonic()
         is_new, is_due = progress.batch != self._batch, now >= self._next
@@ -116,7 +116,7 @@ class ProgressPrinter:
                 notes.print(f"[yellow]Warning[/] {escape(warning)}", fields={"table": table})
         self._warned = found
 
-    def _speed(self, progress: Progress, now: float) -> float:
+    def _speed(self, progress: RunProgress, now: float) -> float:
         """Remember what a line says; the events a second since the last line."""
         rate = (progress.events - self._events) / max(now - self._since, LOOK_SECONDS)
         self._batch, self._events, self._since = progress.batch, progress.events, now
@@ -132,12 +132,12 @@ def warnings(offset: dict[str, Any]) -> tuple[str, ...]:
     return (*map(str, state.incomplete), *state.warnings)
 
 
-def _fields(progress: Progress) -> dict[str, Any]:
+def _fields(progress: RunProgress) -> dict[str, Any]:
     """What a line of progress has in JSON besides its text."""
     return {"position": progress.position, "batch": progress.batch, "events": progress.events}
 
 
-def line(progress: Progress, events_per_second: float) -> str:
+def line(progress: RunProgress, events_per_second: float) -> str:
     """Progress for people."""
     if progress.batch is None:
         return str(progress.snapshot)
@@ -146,7 +146,7 @@ def line(progress: Progress, events_per_second: float) -> str:
     return f"{progress.events:,} events, {rate}/s, at {_place(progress)}{snapshot}"
 
 
-def waiting(progress: Progress, position: Callable[[], str]) -> str:
+def waiting(progress: RunProgress, position: Callable[[], str]) -> str:
     """What a pipeline does while it reports nothing new. Before its first micro-batch a run may be far into the log."""
     activity, seconds = progress.activity, progress.activity_seconds
     if activity == RESTARTS:
@@ -181,7 +181,7 @@ def checkpoint_position(definition: Definition) -> str:
     return f"the checkpoint is at micro-batch {done.number}" + (f", {place}" if place else "")
 
 
-def _place(progress: Progress) -> str:
+def _place(progress: RunProgress) -> str:
     """The position, and how much of the log is behind it."""
     place = progress.position or progress.offset.get("phase") or "the beginning"
     behind = progress.latest.get("lag_bytes")

@@ -9,11 +9,11 @@ from tailrace.cli.terminal import notes
 from tailrace.operate.otlp import exporting
 from tailrace.operate.pipelines import Pipelines
 from tailrace.operate.serving import serving
-from tailrace.pipeline.definition import Http
+from tailrace.pipeline.definition import HttpSection
 
 
 @contextmanager
-def shown(pipelines: Pipelines, place: Http | None, *, otlp: bool) -> Iterator[None]:
+def shown(pipelines: Pipelines, place: HttpSection | None, *, otlp: bool) -> Iterator[None]:
     """Serves figures at a place, if there is one, and exports them, if that is wanted."""
     with ExitStack() as stack:
         if place is not None:

@@ -84,7 +84,9 @@ def _writable(out: Path) -> None:
         raise ConfigError("there is no such folder", where=str(out.parent), remedy="create it, or choose another --out")
 
 
-def _run(bench: Bench, entry: registry.Entry, *, read_only: bool, is_shown: bool) -> tuple[Run, dict[str, Any]]:
+def _run(
+    bench: Bench, entry: registry.ConnectorEntry, *, read_only: bool, is_shown: bool
+) -> tuple[Run, dict[str, Any]]:
     from tailrace.verify.clean_up import interruptible
     from tailrace.verify.report import content
     from tailrace.verify.run import run

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from tailrace.config.option import Option, OptionTable, Status
+from tailrace.config.option import Option, OptionStatus, OptionTable
 
 _ALIKE = 0.75
 _PLACEHOLDER = re.compile(r"\.?(<[^>]+>|\*)")
@@ -47,7 +47,7 @@ def meant(name: str, table: OptionTable) -> Option[object] | None:
     prefix = ""
     if found is not None:
         option, _ = found
-        if option.status is not Status.CONNECT or not option.name.endswith(".*"):
+        if option.status is not OptionStatus.CONNECT or not option.name.endswith(".*"):
             return None
         prefix = option.name[:-1].lower()  # the family takes any name, misspelt ones as well
     near = [each for each in _likenesses(name.lower(), prefix, table) if each[0] >= _ALIKE]

@@ -16,7 +16,7 @@ JVM = "Java classes cannot be loaded"
 HIDDEN = "********"
 
 
-class Status(Enum):
+class OptionStatus(Enum):
     """What becomes of a property that is given."""
 
     WORKS = "works"
@@ -49,7 +49,7 @@ class Option(Generic[T_co]):
     kind: Kind[T_co]
     default: str | None = None
     help: str = ""
-    status: Status = Status.WORKS
+    status: OptionStatus = OptionStatus.WORKS
     note: str | None = None
     required: bool = False
     secret: bool = False
@@ -135,7 +135,7 @@ def without_effect(
 
     def own(option: Option[object]) -> Option[object]:
         note = next((note for start, note in notes.items() if option.name.startswith(start)), None)
-        return option if note is None else replace(option, status=Status.CONNECT, note=note, instead=instead)
+        return option if note is None else replace(option, status=OptionStatus.CONNECT, note=note, instead=instead)
 
     return tuple(map(own, options))
 

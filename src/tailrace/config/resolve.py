@@ -11,7 +11,7 @@ from typing import cast
 from tailrace.config.dialects import from_mapping
 from tailrace.config.kinds import InvalidValue, T
 from tailrace.config.misspelt import Elsewhere, Foreign, meant
-from tailrace.config.option import HIDDEN, Option, OptionTable, Status, without_salt
+from tailrace.config.option import HIDDEN, Option, OptionStatus, OptionTable, without_salt
 from tailrace.config.options.runtime import CUSTOM_SANITIZE_PATTERN
 from tailrace.errors import ConfigError
 from tailrace.javalike.patterns import compile_pattern
@@ -216,7 +216,7 @@ class _Reading:
 
     def _read(self, name: str, option: Option[object], text: str, values: dict[str, object]) -> None:
         shown = self._old_names.get(name) or option.shown(name)
-        if option.status is Status.REFUSED:
+        if option.status is OptionStatus.REFUSED:
             self.problems.append(Problem(shown, "this property is not supported", option.note))
             return
         try:
@@ -226,7 +226,7 @@ class _Reading:
             return
         if option.excluded_by in self.given and self.given[option.excluded_by][1].strip():
             self.problems.append(Problem(shown, f'"{option.excluded_by}" is already specified', "give one of the two"))
-        if option.status is Status.CONNECT:
+        if option.status is OptionStatus.CONNECT:
             ignored = Problem(shown, f"has no effect, {option.note}", option.instead)
             matters = option.instead is not None and text.strip() != option.default
             (self.warnings if matters else self.notes).append(ignored)

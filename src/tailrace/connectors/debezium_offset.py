@@ -29,7 +29,7 @@ _FORM = f"{PROPERTY} is a file, or the text itself, as GET /connectors/NAME/offs
 
 
 @dataclass(frozen=True)
-class Entry:
+class OffsetEntry:
     """One offset, and what it is the offset of."""
 
     partition: Mapping[str, Any]
@@ -40,7 +40,7 @@ class Entry:
         return {"partition": dict(self.partition), "offset": dict(self.offset)}
 
 
-def taken_over(config: Config) -> list[Entry]:
+def taken_over(config: Config) -> list[OffsetEntry]:
     """The offsets of `offset.takeover`, none if it is not set.
 
     Raises ConfigError for what is none of this connector's, and where the tables would be read all the same;
@@ -68,12 +68,12 @@ def findings(config: Config, has_begun: bool, position: Callable[[], str | None]
         return [Finding(PROPERTY, False, error.what, error.remedy)]
 
 
-def connect_json(entries: Sequence[Entry]) -> dict[str, Any]:
+def connect_json(entries: Sequence[OffsetEntry]) -> dict[str, Any]:
     """The offsets in the form that Kafka Connect takes."""
     return {"offsets": [entry.to_json() for entry in entries]}
 
 
-def number(entry: Entry, *names: str) -> int | None:
+def number(entry: OffsetEntry, *names: str) -> int | None:
     """The first of some fields that an offset has, a whole number. Raises ConfigError for another value."""
     for name in names:
         value = entry.offset.get(name)
@@ -90,12 +90,12 @@ def lacking(name: str) -> ConfigError:
     return ConfigError(f"the offset has no {name}: Debezium has read nothing", where=PROPERTY, remedy=_FORM)
 
 
-def _entries(given: str) -> list[Entry]:
+def _entries(given: str) -> list[OffsetEntry]:
     text = given if given.lstrip().startswith("{") else _file(given)
     try:
         content = json.loads(text)
         found = content.get("offsets", [content])
-        return [Entry(dict(each.get("partition", {})), dict(each.get("offset", each))) for each in found]
+        return [OffsetEntry(dict(each.get("partition", {})), dict(each.get("offset", each))) for each in found]
     except (ValueError, TypeError, AttributeError) as error:
         raise ConfigError("is no JSON of offsets", where=PROPERTY, remedy=_FORM) from error
 
@@ -108,7 +108,7 @@ def _file(path: str) -> str:
         raise ConfigError(f"{path} cannot be read: {reason}", where=PROPERTY, remedy=_FORM) from error
 
 
-def _check(config: Config, entry: Entry) -> None:
+def _check(config: Config, entry: OffsetEntry) -> None:
     prefix = config[TOPIC_PREFIX]
     name = next((entry.partition[each] for each in _NAMES if each in entry.partition), prefix)
     if name != prefix:

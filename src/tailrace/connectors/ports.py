@@ -18,7 +18,7 @@ from tailrace.config.option import Option
 from tailrace.config.options.databases import DATABASE_HOSTNAME, DATABASE_PORT
 from tailrace.config.resolve import Check
 from tailrace.connectors.base import Key
-from tailrace.connectors.debezium_offset import Entry
+from tailrace.connectors.debezium_offset import OffsetEntry
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.log_ports import Connector
 from tailrace.connectors.probe import Bench
@@ -205,7 +205,7 @@ class Admin(Protocol):
         """What keeps changes of captured tables from the pipeline at this moment."""
         return []
 
-    def as_debezium(self, position: Position) -> list[Entry]:
+    def as_debezium(self, position: Position) -> list[OffsetEntry]:
         """A position as the offsets of the Debezium connector that continues there. Raises ConfigError without one."""
         raise ConfigError("Debezium has no such connector", remedy="read the tables again with the other program")
 

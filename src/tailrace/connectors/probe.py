@@ -79,7 +79,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Undo:
+class ProbeObject:
     """One object of the command's own: `drop` removes it if it is there, `command` is what a person would run."""
 
     command: str
@@ -245,7 +245,7 @@ class Bench(Protocol):
     def probes(self) -> Sequence[Probe]:
         """What is asked of this database alone."""
 
-    def undo(self) -> Sequence[Undo]:
+    def undo(self) -> Sequence[ProbeObject]:
         """All that the command may have made, in the order in which it is dropped."""
 
     def close(self) -> None:

@@ -15,7 +15,16 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tailrace.connectors.reader_socket import Block, Kind, ReaderLost, Request, address, message, pulse_of, receive
+from tailrace.connectors.reader_socket import (
+    AnswerBlock,
+    MessageKind,
+    ReaderLost,
+    ReaderRequest,
+    address,
+    message,
+    pulse_of,
+    receive,
+)
 from tailrace.errors import SourceError
 
 log = logging.getLogger(__name__)
@@ -32,7 +41,7 @@ _MAIN = "from tailrace.connectors.reader_process import main; main()"
 _started: list[subprocess.Popen[bytes]] = []
 
 
-def ask(request: Request) -> Generator[Block, None, None]:
+def ask(request: ReaderRequest) -> Generator[AnswerBlock, None, None]:
     """What the reader process gives for a request; it is started first if it does not run on this machine.
 
     Whoever stops taking blocks gives up the request. Raises what the source raised, ReaderLost when the process ended,
@@ -42,16 +51,16 @@ def ask(request: Request) -> Generator[Block, None, None]:
     connection = _connected(path)
     with connection:
         try:
-            head, _ = message(Kind.REQUEST, request)
+            head, _ = message(MessageKind.REQUEST, request)
             connection.sendall(head)
             connection.settimeout(SILENT_SECONDS)
             while True:
                 kind, about, data = receive(connection, lambda: _end_if_it_hangs(path, connection))
-                if kind is Kind.END:
+                if kind is MessageKind.END:
                     return
-                if kind is Kind.FAILED:
+                if kind is MessageKind.FAILED:
                     raise about
-                yield Block(about, data)
+                yield AnswerBlock(about, data)
         except (EOFError, ConnectionError) as error:
             raise _lost() from error
 

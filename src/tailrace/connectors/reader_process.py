@@ -24,7 +24,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import NoReturn
 
-from tailrace.connectors.reader_socket import BEAT, ClientGone, Kind, Request, Source, message, pulse_of, receive
+from tailrace.connectors.reader_socket import (
+    BEAT,
+    ClientGone,
+    MessageKind,
+    ReaderRequest,
+    ReaderSource,
+    message,
+    pulse_of,
+    receive,
+)
 
 log = logging.getLogger(__name__)
 
@@ -82,8 +91,8 @@ class Server:
 
     def __init__(self, listener: socket.socket) -> None:
         self.listener = listener
-        self.source: Source | None = None
-        self.request: Request | None = None
+        self.source: ReaderSource | None = None
+        self.request: ReaderRequest | None = None
         self.queue: list[socket.socket] = []
 
     def serve(self) -> None:
@@ -126,15 +135,15 @@ class Server:
         try:
             with closing(self._source(request).read(request.wanted, client)) as blocks:
                 for block in blocks:
-                    self._send(client, Kind.BLOCK, block.about, block.data)
+                    self._send(client, MessageKind.BLOCK, block.about, block.data)
         except ClientGone:
             raise
         except Exception as error:  # whatever it is, the worker raises it
-            self._send(client, Kind.FAILED, _portable(error))
+            self._send(client, MessageKind.FAILED, _portable(error))
         else:
-            self._send(client, Kind.END)
+            self._send(client, MessageKind.END)
 
-    def _source(self, request: Request) -> Source:
+    def _source(self, request: ReaderRequest) -> ReaderSource:
         """The source that is kept, or a new one when the pipeline was started again with another configuration."""
         if self.source is None or self.request is None or self.request.config != request.config:
             if self.source is not None:
@@ -143,7 +152,9 @@ class Server:
         self.request = request
         return self.source
 
-    def _send(self, client: socket.socket, kind: Kind, about: object = None, data: bytes | bytearray = b"") -> None:
+    def _send(
+        self, client: socket.socket, kind: MessageKind, about: object = None, data: bytes | bytearray = b""
+    ) -> None:
         for piece in message(kind, about, data):
             rest = memoryview(piece)
             while len(rest):

@@ -31,17 +31,17 @@ BEAT = b"."
 
 
 @dataclass(frozen=True)
-class Block:
+class AnswerBlock:
     """A part of the answer: bytes, and a description of them."""
 
     about: Any
     data: bytes | bytearray
 
 
-class Source(Protocol):
+class ReaderSource(Protocol):
     """What a reader process keeps from one request to the next: a connection to a database, and how far it has read."""
 
-    def read(self, wanted: Any, client: socket.socket) -> Generator[Block, None, None]:
+    def read(self, wanted: Any, client: socket.socket) -> Generator[AnswerBlock, None, None]:
         """What a request asks for. Ends with ClientGone as soon as the client can be read from: it has hung up."""
 
     def wait(
@@ -57,10 +57,10 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
-class Request:
+class ReaderRequest:
     """What a worker requests: `wanted` is read from the source called `name`, which `make` makes of the config."""
 
-    make: Callable[[Config, str], Source]
+    make: Callable[[Config, str], ReaderSource]
     config: Config
     name: str
     wanted: Any
@@ -74,7 +74,7 @@ class ClientGone(Exception):
     """The worker that asked does not take the answer any more."""
 
 
-class Kind(IntEnum):
+class MessageKind(IntEnum):
     """Messages: a worker sends one REQUEST and gets BLOCKs, then END or FAILED."""
 
     REQUEST = 1
@@ -118,7 +118,7 @@ def folder() -> Path:
     return place
 
 
-def message(kind: Kind, about: object = None, data: bytes | bytearray = b"") -> tuple[bytes, bytes | bytearray]:
+def message(kind: MessageKind, about: object = None, data: bytes | bytearray = b"") -> tuple[bytes, bytes | bytearray]:
     """A message as two pieces to be sent one after the other."""
     text = pickle.dumps(about, protocol=pickle.HIGHEST_PROTOCOL)
     return _HEADER.pack(kind, len(text), len(data)) + text, data
@@ -128,13 +128,13 @@ def _ended() -> None:
     raise TimeoutError("the other side says nothing")
 
 
-def receive(connection: socket.socket, silent: Callable[[], None] = _ended) -> tuple[Kind, Any, bytearray]:
+def receive(connection: socket.socket, silent: Callable[[], None] = _ended) -> tuple[MessageKind, Any, bytearray]:
     """The next message. Raises EOFError at the connection's end, OSError.
 
     `silent` is called when nothing has come for as long as the connection's time limit, if it has one.
     """
     kind, text, data = _HEADER.unpack(_exactly(connection, _HEADER.size, silent))
-    return Kind(kind), pickle.loads(_exactly(connection, text, silent)), _exactly(connection, data, silent)
+    return MessageKind(kind), pickle.loads(_exactly(connection, text, silent)), _exactly(connection, data, silent)
 
 
 def _exactly(connection: socket.socket, size: int, silent: Callable[[], None]) -> bytearray:

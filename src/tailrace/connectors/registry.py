@@ -1,7 +1,7 @@
 """Finds a connector by its name, its Debezium class or a URL, and imports its package when it is first needed.
 
 No other module outside `connectors/<db>/` names databases and drivers. Installed packages add connectors of their own
-by the entry-point group `tailrace.connectors`; each entry point there is an Entry.
+by the entry-point group `tailrace.connectors`; each entry point there is a ConnectorEntry.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CLASS = "connector.class"
 
 
 @dataclass(frozen=True)
-class Entry:
+class ConnectorEntry:
     """What is known of a connector before its package is imported.
 
     `package` is its ConnectorPackage as `module:class`, `options` the table of its properties as `module:name`.
@@ -69,7 +69,7 @@ class Entry:
 
 
 @cache
-def _package(entry: Entry) -> ConnectorPackage:
+def _package(entry: ConnectorEntry) -> ConnectorPackage:
     try:
         package: ConnectorPackage = imported(entry.package)()
         return package
@@ -84,7 +84,7 @@ def imported(path: str) -> Any:
     return getattr(import_module(module), name)
 
 
-POSTGRES = Entry(
+POSTGRES = ConnectorEntry(
     name="postgres",
     product="PostgreSQL",
     format="postgres-cdc",
@@ -99,7 +99,7 @@ POSTGRES = Entry(
     url="postgresql://user@host:5432/database?sslmode=verify-full",
     demo="tailrace.testing.postgres:EmbeddedPostgres",
 )
-MONGODB = Entry(
+MONGODB = ConnectorEntry(
     name="mongodb",
     product="MongoDB",
     format="mongodb-cdc",
@@ -115,7 +115,7 @@ MONGODB = Entry(
     schemes=("mongodb://", "mongodb+srv://"),
     url="mongodb://user@host:27017/?replicaSet=rs0",
 )
-SQLSERVER = Entry(
+SQLSERVER = ConnectorEntry(
     name="sqlserver",
     product="SQL Server",
     format="sqlserver-cdc",
@@ -130,7 +130,7 @@ SQLSERVER = Entry(
     schemes=("mssql://", "sqlserver://"),
     url="mssql://user@host:1433/database",
 )
-DB2 = Entry(
+DB2 = ConnectorEntry(
     name="db2",
     product="Db2",
     format="db2-cdc",
@@ -144,12 +144,12 @@ DB2 = Entry(
     schemes=("db2://",),
     url="db2://user@host:50000/DATABASE",
 )
-BUILT_IN: Mapping[str, Entry] = {entry.name: entry for entry in (POSTGRES, MONGODB, SQLSERVER, DB2)}
+BUILT_IN: Mapping[str, ConnectorEntry] = {entry.name: entry for entry in (POSTGRES, MONGODB, SQLSERVER, DB2)}
 # A configuration that names no connector is PostgreSQL's, as pipeline files were before there were others.
 DEFAULT = POSTGRES
 
 
-def named(name: str) -> Entry:
+def named(name: str) -> ConnectorEntry:
     """The connector of that name. Raises ConfigError for an unknown one."""
     if name in BUILT_IN:
         return BUILT_IN[name]
@@ -180,13 +180,13 @@ def elsewhere(name: str) -> Foreign | None:
     return Foreign(own, tuple(products), other) if products else None
 
 
-def _options(entry: Entry) -> OptionTable:
+def _options(entry: ConnectorEntry) -> OptionTable:
     """The properties of a built-in connector, which take no driver."""
     table: OptionTable = imported(str(entry.options))
     return table
 
 
-def of_source(name: str | None, properties: Mapping[str, str]) -> Entry:
+def of_source(name: str | None, properties: Mapping[str, str]) -> ConnectorEntry:
     """The connector that a pipeline file names, else the one of `connector.class`, else DEFAULT.
 
     Raises ConfigError for an unknown one, and if file and class disagree.
@@ -207,7 +207,7 @@ def of_source(name: str | None, properties: Mapping[str, str]) -> Entry:
     return entry
 
 
-def of_url(url: str) -> Entry:
+def of_url(url: str) -> ConnectorEntry:
     """The connector whose URLs begin like this one. Raises ConfigError, which does not print the URL."""
     for entry in _all():
         if url.startswith(entry.schemes):
@@ -221,7 +221,7 @@ def url_forms() -> str:
     return " or ".join(entry.url for entry in BUILT_IN.values())
 
 
-def _all() -> Iterator[Entry]:
+def _all() -> Iterator[ConnectorEntry]:
     """All entries, the built-in ones first, so that installed ones are imported only if none of those fits."""
     yield from BUILT_IN.values()
     for name in names():
@@ -229,9 +229,9 @@ def _all() -> Iterator[Entry]:
             yield _installed(name)
 
 
-def _installed(name: str) -> Entry:
+def _installed(name: str) -> ConnectorEntry:
     entry = entrypoints.load(GROUP, name, "connector")
-    if not isinstance(entry, Entry):
-        what = f"the entry point {name!r} of the group {GROUP} is no Entry of tailrace.connectors.registry"
+    if not isinstance(entry, ConnectorEntry):
+        what = f"the entry point {name!r} of the group {GROUP} is no ConnectorEntry of tailrace.connectors.registry"
         raise ConfigError(what, remedy="correct or uninstall the package that offers it")
     return entry

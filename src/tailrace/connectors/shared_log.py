@@ -22,7 +22,7 @@ BEGINS = "begins"
 
 
 @dataclass(frozen=True)
-class Gap:
+class LogGap:
     """Implements Lost: there is nothing on the server to take over or to continue without."""
 
     cause: OffsetError

@@ -59,7 +59,7 @@ class SignalTable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class OpenWindow:
     """A window that is open: its table, its id and since when."""
 
     table: SignalTable
@@ -112,17 +112,17 @@ class SignalSource:
         finally:
             self.close_window(connection, opened)
 
-    def open_window(self, connection: Any, database: str) -> Window | None:
+    def open_window(self, connection: Any, database: str) -> OpenWindow | None:
         """Write the row that opens a window of a database's table, if such rows are wanted."""
         table = self._tables.get(database) or next(iter(self._tables.values()), None)
         if table is None or self._config[READ_ONLY]:
             return None
-        window = Window(table, str(uuid.uuid4()), _now())
+        window = OpenWindow(table, str(uuid.uuid4()), _now())
         times = f'{{"openWindowTimestamp": "{window.since}"}}'
         self._write(lambda: table.insert(connection, f"{window.id}-open", OPEN, times))
         return window
 
-    def close_window(self, connection: Any, opened: Window | None) -> None:
+    def close_window(self, connection: Any, opened: OpenWindow | None) -> None:
         """Write what closes a window: another row, or the removal of the first one."""
         if opened is None:
             return

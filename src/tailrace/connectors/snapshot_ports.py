@@ -18,7 +18,7 @@ from tailrace.connectors.base import Key
 from tailrace.connectors.notifications import Notice
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.signal import Mark, Signal
-from tailrace.connectors.snapshots import PagingKey, Place, Unread
+from tailrace.connectors.snapshots import PagingKey, SnapshotPlace, Unread
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId, TableSchema
 
@@ -88,7 +88,7 @@ class SnapshotSplit(Protocol):
         """The snapshot that it reads; its string form is a unique name."""
 
     @property
-    def resume_point(self) -> Place | None:
+    def resume_point(self) -> SnapshotPlace | None:
         """Where its table continues when everything before this split is read (`left` aside); None: it begins."""
 
     def announced(self, notices: tuple[Notice, ...]) -> SnapshotSplit:
@@ -122,7 +122,7 @@ class Cuts(Protocol):
         """Called once with all tables that are read, before one of them is cut."""
         return
 
-    def splits(self, table: TableId, resumed: Place | None) -> Sequence[Any] | None:
+    def splits(self, table: TableId, resumed: SnapshotPlace | None) -> Sequence[Any] | None:
         """The splits of a table in order, or of what it has behind the place; None for a table that is not read.
 
         A table without rows has a split that tells so, or none and is given to `without_rows`.
@@ -174,7 +174,7 @@ class Snapshots(Protocol):
         config: Config,
         handle: Any,
         wanted: Mapping[str, str | None] | None,
-        place: Place | None,
+        place: SnapshotPlace | None,
         plan: Callable[[Any], list[Any]],
     ) -> Sequence[Any]:
         """The SnapshotSplits that `plan` makes of Cuts under the snapshot.
@@ -184,7 +184,7 @@ class Snapshots(Protocol):
         snapshot resumes. Raises SnapshotGone if the handle can no longer be read under.
         """
 
-    def verified(self, config: Config, handle: Any, place: Place) -> Place:
+    def verified(self, config: Config, handle: Any, place: SnapshotPlace) -> SnapshotPlace:
         """The place, with its first table begun again if that was emptied, rewritten or given another key since."""
         return place
 

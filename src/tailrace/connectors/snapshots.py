@@ -31,7 +31,7 @@ class Fence(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SnapshotPlace:
     """Where a reading stands: `left` are the tables not wholly read, in order.
 
     Of the first among them, `last` is the key (as texts, None for a null) up to which it is read, None: it begins;
@@ -58,18 +58,18 @@ class Place:
         }
 
     @staticmethod
-    def from_json(node: dict[str, Any]) -> Place:
+    def from_json(node: dict[str, Any]) -> SnapshotPlace:
         """The inverse of `to_json`."""
         began = None if node["began"] is None else str(node["began"])  # a number in version 1
-        return Place(tuple(node["left"]), key_of(node["last"]), began, node["storage"], node["whole"])
+        return SnapshotPlace(tuple(node["left"]), key_of(node["last"]), began, node["storage"], node["whole"])
 
-    def of(self, table: TableId) -> Place | None:
+    def of(self, table: TableId) -> SnapshotPlace | None:
         """The place itself if it is inside this table, whose reading then goes on behind `last`."""
         return self if self.last is not None and str(table) == self.left[0] else None
 
-    def restarted(self) -> Place:
+    def restarted(self) -> SnapshotPlace:
         """The same with the first table read from its beginning."""
-        return Place(self.left)
+        return SnapshotPlace(self.left)
 
 
 def check_width(keys: Iterable[Sequence[str]], width: int, where: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, TypeVar
 
 from tailrace.connectors.notifications import Notice
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.snapshots import SnapshotPlace
 from tailrace.model.change import ChangeBatch, SnapshotRead
 from tailrace.model.table import TableId
 
@@ -39,7 +39,7 @@ class TableSplit:
         return (str(self.table),)
 
     @property
-    def resume_point(self) -> Place | None:
+    def resume_point(self) -> SnapshotPlace | None:
         """See SnapshotSplit.resume_point; None unless a connector reads tables in several splits."""
         return None
 

@@ -32,7 +32,7 @@ from tailrace.events.form import Entry, JsonForm
 from tailrace.events.parts import Parts, flat, text_of
 from tailrace.events.payload import filled
 from tailrace.events.record import KAFKA
-from tailrace.events.records import Bools, Header, Part, struct
+from tailrace.events.records import Bools, Header, RecordPart, struct
 from tailrace.events.registry.form import RegistryForm, registry_form_of
 from tailrace.model.arrow import flags, indices, join, literal, repeat
 from tailrace.model.schema import OPTIONAL_STRING, STRING, ConnectSchema, Field
@@ -45,7 +45,7 @@ _METADATA = (SOURCE, _TRANSACTION, "op", "ts_ms", "ts_us", "ts_ns")
 _BYTES = ConnectSchema("bytes")
 _MOST_SCHEMAS = 10_000
 
-Attribute = tuple[str, Part]
+Attribute = tuple[str, RecordPart]
 
 
 @dataclass
@@ -99,11 +99,11 @@ class CloudEvents:
         """See Form."""
         return pa.binary() if self.is_avro else KAFKA.field("value").type
 
-    def headers(self, part: Part, topics: pa.Array) -> list[Entry]:
+    def headers(self, part: RecordPart, topics: pa.Array) -> list[Entry]:
         """See Form."""
         return []
 
-    def parts(self, part: Part, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
+    def parts(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
         """See Form. Raises DecodeError for metadata that headers do not have."""
         events, rows = self._events(part, headers, len(topics)), len(topics)
         if not events.any():
@@ -116,7 +116,7 @@ class CloudEvents:
         some = text_of(written, 0, len(places), "a value")
         return [some.take(indices(np.cumsum(events) - 1, ~events))]
 
-    def _events(self, part: Part, headers: Sequence[Header], rows: int) -> Bools:
+    def _events(self, part: RecordPart, headers: Sequence[Header], rows: int) -> Bools:
         """Which records are change events: the others' values are null."""
         valid = flags(part.values.is_valid())
         if self.sources[VALUE] == VALUE:
@@ -132,7 +132,7 @@ class CloudEvents:
             )
         return valid
 
-    def _written(self, part: Part, topics: pa.Array, headers: Sequence[Header]) -> Parts:
+    def _written(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header]) -> Parts:
         event = _Event(self, part, headers, len(topics))
         data = event.data()
         if self.avro is None:
@@ -143,7 +143,7 @@ class CloudEvents:
             about = join(topics, "-data") if self.is_avro else topics
             raw = text_of(self.avro.parts(data, about), 0, len(topics), "the data of a CloudEvent")
             uri = self._uri(data.schema, about)
-            content = ("data", Part(_BYTES, raw))
+            content = ("data", RecordPart(_BYTES, raw))
             if self.is_avro:
                 made = [*event.attributes("application/avro", uri), content]
                 name = self.schema_name or join(event.of_source("name"), ".", event.of_source("db"), _SUFFIX)
@@ -158,19 +158,19 @@ class CloudEvents:
         """The name of an event's schema: that of server and database, which all records of a table have alike."""
         return adjusted(given if isinstance(given, str) else given[0].as_py(), self.adjustment, dots=True)
 
-    def _struct(self, name: str | None, attributes: Sequence[Attribute]) -> Part:
+    def _struct(self, name: str | None, attributes: Sequence[Attribute]) -> RecordPart:
         rows = len(attributes[0][1].values)
         fields = tuple(Field(each, part.schema) for each, part in attributes)
         return struct(self.kept(ConnectSchema("struct", name=name, fields=fields)), attributes, rows)
 
-    def _uri(self, schema: ConnectSchema, topics: pa.Array) -> Part:
+    def _uri(self, schema: ConnectSchema, topics: pa.Array) -> RecordPart:
         """Where the schema of the data is. As in the reference, an id of eight bytes is read by its first four."""
         assert self.avro is not None
         ids, base = self.avro.ids(schema, topics), f"{self.addresses}/schemas/ids/"
         cut = 8 * (self.avro.id_bytes - 4)
         if isinstance(ids, int):
-            return Part(STRING, repeat(f"{base}{ids >> cut}", len(topics)))
-        return Part(STRING, join(base, pc.shift_right(ids, pa.scalar(cut, pa.int64())).cast(pa.string())))
+            return RecordPart(STRING, repeat(f"{base}{ids >> cut}", len(topics)))
+        return RecordPart(STRING, join(base, pc.shift_right(ids, pa.scalar(cut, pa.int64())).cast(pa.string())))
 
     def kept(self, schema: ConnectSchema) -> ConnectSchema:
         """The schema, as the same object each time."""
@@ -185,7 +185,7 @@ _SUFFIX = ".CloudEvents.Envelope"
 class _Event:
     """The attributes and the data of records, all of which are change events."""
 
-    def __init__(self, how: CloudEvents, part: Part, headers: Sequence[Header], rows: int) -> None:
+    def __init__(self, how: CloudEvents, part: RecordPart, headers: Sequence[Header], rows: int) -> None:
         self._how, self._part, self._headers, self._rows = how, part, headers, rows
         self._by_header = how.sources[VALUE] == HEADER
         self._source = self._metadata(SOURCE)
@@ -196,7 +196,7 @@ class _Event:
         """A field of `source` as texts; null where it is."""
         return self._source.field(name).values.cast(pa.string())
 
-    def attributes(self, content_type: str, data_schema: Part | None = None) -> list[Attribute]:
+    def attributes(self, content_type: str, data_schema: RecordPart | None = None) -> list[Attribute]:
         """The attributes in order, without the data."""
         connector = self.of_source("connector")
         texts = {
@@ -209,14 +209,14 @@ class _Event:
             "time": _times(self._source.field("ts_ms").values),
             "datacontenttype": repeat(content_type, self._rows),
         }
-        found = [(name, Part(STRING, values)) for name, values in texts.items()]
+        found = [(name, RecordPart(STRING, values)) for name, values in texts.items()]
         if data_schema is not None:
             found.append(("dataschema", data_schema))
         if self._how.tracing:
-            found.append(("traceparent", Part(STRING, self._text("traceparent"))))
+            found.append(("traceparent", RecordPart(STRING, self._text("traceparent"))))
         return [*found, *(self._extensions() if self._how.extensions else ())]
 
-    def data(self) -> Part:
+    def data(self) -> RecordPart:
         """The data: the images of an envelope, or with metadata in headers the value as it is."""
         fields = self._part.fields()
         if not self._by_header:
@@ -237,23 +237,23 @@ class _Event:
         return join(*parts)
 
     def _extensions(self) -> Iterator[Attribute]:
-        yield _extension("op"), Part(STRING, self._metadata("op").values)
+        yield _extension("op"), RecordPart(STRING, self._metadata("op").values)
         for field_, part in zip(self._source.schema.fields, self._source.fields(), strict=True):
             yield _extension(field_.name), _converted(part[1], part[1].schema.optional)
         block = self._metadata(_TRANSACTION, optional=True)
         for each in TRANSACTION_BLOCK.fields:
             name = _extension(f"tx{each.name}")
             if block.schema.type != "struct":
-                yield name, Part(OPTIONAL_STRING, pa.nulls(self._rows, pa.string()))
+                yield name, RecordPart(OPTIONAL_STRING, pa.nulls(self._rows, pa.string()))
             else:
                 yield name, _converted(block.field(each.name), True)
 
-    def _metadata(self, name: str, optional: bool = False) -> Part:
+    def _metadata(self, name: str, optional: bool = False) -> RecordPart:
         if not self._by_header and (self._part.has(name) or not optional):
             return self._part.field(name)
         header = _last(self._headers, name) if self._by_header else None
         if header is None:
-            return Part(OPTIONAL_STRING, pa.nulls(self._rows, pa.string()))
+            return RecordPart(OPTIONAL_STRING, pa.nulls(self._rows, pa.string()))
         return header.on(self._rows)
 
     def _text(self, name: str) -> pa.Array:
@@ -289,7 +289,7 @@ def _extension(name: str) -> str:
     return _EXTENSION + "".join(char for char in name if char.isascii() and char.isalnum())
 
 
-def _converted(part: Part, optional: bool) -> Part:
+def _converted(part: RecordPart, optional: bool) -> RecordPart:
     """A field of `source` as an extension attribute: flags, small numbers and texts. Raises DecodeError."""
     kind = "string" if part.schema.type == "string" else _TYPES.get(part.schema.type)
     if kind is None:
@@ -300,4 +300,4 @@ def _converted(part: Part, optional: bool) -> Part:
         )
     values = filled(part.values, part.schema)
     arrow = {"boolean": pa.bool_(), "int32": pa.int32(), "string": pa.string()}[kind]
-    return Part(ConnectSchema(kind, optional=optional), values.cast(arrow))
+    return RecordPart(ConnectSchema(kind, optional=optional), values.cast(arrow))

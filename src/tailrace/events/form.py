@@ -11,7 +11,7 @@ import pyarrow as pa
 from tailrace.events.converter import Converter
 from tailrace.events.parts import Parts, flat, struct_parts
 from tailrace.events.record import KAFKA
-from tailrace.events.records import Header, Part
+from tailrace.events.records import Header, RecordPart
 from tailrace.model.text.json import Style, fragment
 
 Entry = tuple[str, pa.Array]
@@ -25,10 +25,10 @@ class Form(Protocol):
     def kind(self) -> pa.DataType:
         """The Arrow type of what is written."""
 
-    def parts(self, part: Part, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
+    def parts(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
         """What to join for each record, of which these are topics and headers. Raises DecodeError and SinkError."""
 
-    def headers(self, part: Part, topics: pa.Array) -> list[Entry]:
+    def headers(self, part: RecordPart, topics: pa.Array) -> list[Entry]:
         """The headers that the converter adds to each record, in order."""
 
 
@@ -39,19 +39,19 @@ class JsonForm:
     converter: Converter
     kind: pa.DataType = KAFKA.field("value").type
 
-    def parts(self, part: Part, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
+    def parts(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
         """See Form."""
         left, right = self.converter.wrap(part.schema)
         if part.column is None:
             return [left, part.text, right]
         return flat(left, json_parts(part, self.converter.style), right)
 
-    def headers(self, part: Part, topics: pa.Array) -> list[Entry]:
+    def headers(self, part: RecordPart, topics: pa.Array) -> list[Entry]:
         """See Form."""
         return []
 
 
-def json_parts(part: Part, style: Style) -> Parts:
+def json_parts(part: RecordPart, style: Style) -> Parts:
     """A column of values as JSON. Raises DecodeError."""
     values = part.values
     if part.schema.type != "struct" or values.null_count:

@@ -16,7 +16,7 @@ from tailrace.events.form import Entry, Form, JsonForm
 from tailrace.events.header_texts import header_texts
 from tailrace.events.parts import Parts
 from tailrace.events.record import KAFKA
-from tailrace.events.records import Header, Part
+from tailrace.events.records import Header, RecordPart
 from tailrace.events.registry.form import registry_form
 from tailrace.model.arrow import as_type
 from tailrace.model.source import SourceBlock
@@ -28,11 +28,11 @@ class StringForm:
 
     kind: pa.DataType = KAFKA.field("value").type
 
-    def parts(self, part: Part, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
+    def parts(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
         """See Form."""
         return [header_texts(part.values, part.schema, Converter(False, kind=STRING), "a record")]
 
-    def headers(self, part: Part, topics: pa.Array) -> list[Entry]:
+    def headers(self, part: RecordPart, topics: pa.Array) -> list[Entry]:
         """See Form."""
         return []
 
@@ -44,7 +44,7 @@ class BytesForm:
     name: str
     kind: pa.DataType = field(default_factory=pa.binary)
 
-    def parts(self, part: Part, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
+    def parts(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
         """See Form. Raises DecodeError for what is no bytes."""
         if part.schema.type != "bytes" or part.schema.name is not None:
             raise DecodeError(
@@ -54,7 +54,7 @@ class BytesForm:
             )
         return [as_type(part.values, self.kind)]
 
-    def headers(self, part: Part, topics: pa.Array) -> list[Entry]:
+    def headers(self, part: RecordPart, topics: pa.Array) -> list[Entry]:
         """See Form."""
         return []
 

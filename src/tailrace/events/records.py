@@ -22,7 +22,7 @@ ENVELOPE = ".Envelope"
 
 
 @dataclass(frozen=True)
-class Part:
+class RecordPart:
     """A key or a value: a column under one schema. Of `column` and `text` (payloads in JSON) one may be missing."""
 
     schema: ConnectSchema
@@ -43,33 +43,33 @@ class Part:
         """Whether a struct has the field."""
         return any(field.name == name for field in self.schema.fields)
 
-    def field(self, name: str) -> Part:
+    def field(self, name: str) -> RecordPart:
         """A field of a struct, null where the struct is. Raises KeyError."""
         for index, field in enumerate(self.schema.fields):
             if field.name == name:
                 values = self.values
                 if values.null_count:
-                    return Part(field.schema, values.flatten()[index])
-                return Part(field.schema, values.field(index))
+                    return RecordPart(field.schema, values.flatten()[index])
+                return RecordPart(field.schema, values.field(index))
         raise KeyError(name)
 
-    def fields(self) -> list[tuple[str, Part]]:
+    def fields(self) -> list[tuple[str, RecordPart]]:
         """All fields of a struct with their names."""
         children = self.values.flatten() if self.values.null_count else None
         return [
-            (field.name, Part(field.schema, self.values.field(index) if children is None else children[index]))
+            (field.name, RecordPart(field.schema, self.values.field(index) if children is None else children[index]))
             for index, field in enumerate(self.schema.fields)
         ]
 
-    def take(self, places: pa.Array) -> Part:
+    def take(self, places: pa.Array) -> RecordPart:
         """Some of the rows."""
         column = None if self.column is None else self.column.take(places)
-        return Part(self.schema, column, None if self.text is None else self.text.take(places))
+        return RecordPart(self.schema, column, None if self.text is None else self.text.take(places))
 
 
 def struct(
-    schema: ConnectSchema, fields: Sequence[tuple[str, Part]], rows: int, absent: pa.Array | None = None
-) -> Part:
+    schema: ConnectSchema, fields: Sequence[tuple[str, RecordPart]], rows: int, absent: pa.Array | None = None
+) -> RecordPart:
     """A struct of these fields, with all of `schema` but its fields; null where `absent` says so."""
     given = tuple(Field(name, part.schema) for name, part in fields)
     # The same object where nothing changed: what is made of a schema is remembered by it.
@@ -77,9 +77,9 @@ def struct(
     columns = [part.values for _, part in fields]
     if not fields:
         gone = np.zeros(rows, np.bool_) if absent is None else flags(absent)
-        return Part(schema, pa.array([None if each else {} for each in gone], pa.struct([])))
+        return RecordPart(schema, pa.array([None if each else {} for each in gone], pa.struct([])))
     types = [pa.field(name, column.type) for (name, _), column in zip(fields, columns, strict=True)]
-    return Part(schema, pa.StructArray.from_arrays(columns, fields=types, mask=absent))
+    return RecordPart(schema, pa.StructArray.from_arrays(columns, fields=types, mask=absent))
 
 
 @dataclass(frozen=True)
@@ -87,21 +87,21 @@ class Header:
     """A header: its values by row, or one for all rows (`constant`); `present` is None where every record has it."""
 
     name: str
-    part: Part
+    part: RecordPart
     present: Bools | None = None
     constant: bool = False
 
     @staticmethod
     def of(name: str, schema: ConnectSchema, text: str) -> Header:
         """The same text for every record."""
-        return Header(name, Part(schema, repeat(text, 1)), constant=True)
+        return Header(name, RecordPart(schema, repeat(text, 1)), constant=True)
 
     def take(self, places: Integers) -> Header:
         """The header of some of the rows."""
         part = self.part if self.constant else self.part.take(indices(places))
         return replace(self, part=part, present=None if self.present is None else self.present[places])
 
-    def on(self, rows: int) -> Part:
+    def on(self, rows: int) -> RecordPart:
         """The values by row."""
         return self.part.take(indices(np.zeros(rows, np.int64))) if self.constant else self.part
 
@@ -126,8 +126,8 @@ class Records:
     partition: pa.Array
     timestamp: pa.Array
     _: KW_ONLY
-    key: Part | None
-    value: Part | None
+    key: RecordPart | None
+    value: RecordPart | None
     headers: tuple[Header, ...] = ()
     shares_headers: bool = False
     timed: bool = False

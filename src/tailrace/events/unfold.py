@@ -18,7 +18,7 @@ from tailrace.events.offset_entries import offset_entries
 from tailrace.events.parts import text_of
 from tailrace.events.payload import arrow_type, replaced, required
 from tailrace.events.plan import CLOCKS, TIME, EventPlan, EventPlans, Origin, RecordMember, clock, times
-from tailrace.events.records import Bools, Header, Part, Records, struct
+from tailrace.events.records import Bools, Header, RecordPart, Records, struct
 from tailrace.events.schema_change import SchemaChangeWriter
 from tailrace.events.source import snapshot_of
 from tailrace.events.unavailable import placeholders
@@ -73,10 +73,11 @@ class Unfolder:
             groups.append(dead.with_(order=dead.order + 1, value=None))
         return [group for group in groups if len(group)]
 
-    def _value(self, batch: ChangeBatch, plan: EventPlan) -> Part:
+    def _value(self, batch: ChangeBatch, plan: EventPlan) -> RecordPart:
         nanos = time.time_ns()
         parts = [
-            (each.field.name, Part(each.field.schema, self._member(each, batch, plan, nanos))) for each in plan.members
+            (each.field.name, RecordPart(each.field.schema, self._member(each, batch, plan, nanos)))
+            for each in plan.members
         ]
         return struct(plan.envelope.value, parts, len(batch))
 
@@ -107,7 +108,8 @@ class Unfolder:
             required(values, column.schema, absent) for values, column in zip(columns, table.value_columns, strict=True)
         ]
         parts = [
-            (field.name, Part(field.schema, values)) for field, values in zip(layout.row.fields, columns, strict=True)
+            (field.name, RecordPart(field.schema, values))
+            for field, values in zip(layout.row.fields, columns, strict=True)
         ]
         return struct(layout.row, parts, len(batch), absent).values
 
@@ -142,13 +144,13 @@ class Unfolder:
             repeat(batch.topic, count),
             rows.column("partition").cast(pa.int32()),
             pa.nulls(count, TIME),
-            key=Part(batch.key_schema, text=rows.column("key").cast(pa.string())),
-            value=Part(batch.value_schema, text=rows.column("value").cast(pa.string())),
+            key=RecordPart(batch.key_schema, text=rows.column("key").cast(pa.string())),
+            value=RecordPart(batch.value_schema, text=rows.column("value").cast(pa.string())),
             headers=self._context if batch.has_context else (),
         )
 
 
-def _keys(rows: pa.RecordBatch, plan: EventPlan) -> tuple[Part | None, Bools]:
+def _keys(rows: pa.RecordBatch, plan: EventPlan) -> tuple[RecordPart | None, Bools]:
     """The keys of rows, and which rows have one; no key where none has, or the table has no key."""
     sides = [rows.column(name) for name in plan.key_columns(rows)]
     valid = [flags(side.is_valid()) for side in sides]
@@ -163,10 +165,12 @@ def _keys(rows: pa.RecordBatch, plan: EventPlan) -> tuple[Part | None, Bools]:
     return _key([pa.concat_arrays(pair).take(at) for pair in zip(*values, strict=True)], plan, len(rows)), keyed
 
 
-def _key(values: Sequence[pa.Array], plan: EventPlan, count: int) -> Part:
+def _key(values: Sequence[pa.Array], plan: EventPlan, count: int) -> RecordPart:
     assert plan.envelope.key is not None
     fields = zip(plan.key, values, strict=True)
-    return struct(plan.envelope.key, [(field.name, Part(field.schema, each)) for (field, _), each in fields], count)
+    return struct(
+        plan.envelope.key, [(field.name, RecordPart(field.schema, each)) for (field, _), each in fields], count
+    )
 
 
 def _other_key(rows: pa.RecordBatch, plan: EventPlan) -> tuple[Header, ...]:

@@ -14,14 +14,14 @@ from typing import Any
 
 from tailrace.errors import TailraceError
 from tailrace.operate.pipelines import Pipelines
-from tailrace.operate.server import Refusal, Request, Response
+from tailrace.operate.server import HttpRequest, Refusal, Response
 from tailrace.operate.signal_content import content, refuse_unknown
 from tailrace.operate.watch import Figures
 from tailrace.pipeline import tables
 from tailrace.pipeline.aside import retry
-from tailrace.pipeline.comparing import Progress, compare_all
+from tailrace.pipeline.comparing import ComparisonProgress, compare_all
 from tailrace.pipeline.definition import Definition
-from tailrace.pipeline.reconcile import TableReport
+from tailrace.pipeline.reconcile import ReconcileReport
 from tailrace.pipeline.signaling import Sent, send
 from tailrace.snapshot.signals import BLOCKING, INCREMENTAL
 
@@ -46,7 +46,7 @@ class Actions:
             "retry": self._retry,
         }
 
-    def answer(self, request: Request) -> Response | None:
+    def answer(self, request: HttpRequest) -> Response | None:
         """The answer, None for another path. Raises Refusal."""
         if request.path == "/comparisons" and request.method in ("GET", "HEAD"):
             return Response({name: each.shown() for name, each in list(self._comparisons.items())})
@@ -118,7 +118,7 @@ class Comparison:
 
     def __init__(self, definition: Definition, names: list[str], *, repairs: bool) -> None:
         self._definition, self._names, self._repairs = definition, names, repairs
-        self._progress, self._reports, self._error = Progress(), list[TableReport](), ""
+        self._progress, self._reports, self._error = ComparisonProgress(), list[ReconcileReport](), ""
         self._thread = threading.Thread(target=self._compare, name=f"compare {definition.name}", daemon=True)
         self._thread.start()
 
@@ -151,7 +151,7 @@ class Comparison:
             self._error = f"{type(error).__name__}: {error}"
 
 
-def _given(request: Request) -> Mapping[str, Any]:
+def _given(request: HttpRequest) -> Mapping[str, Any]:
     given = request.json()
     if given is not None and not isinstance(given, dict):
         raise Refusal(400, "the body should be a JSON object")

@@ -20,7 +20,7 @@ from tailrace.operate import offsets
 from tailrace.operate.health import health
 from tailrace.operate.masked import is_secret_name, shown
 from tailrace.operate.pipelines import Pipelines
-from tailrace.operate.server import Refusal, Request, Response
+from tailrace.operate.server import HttpRequest, Refusal, Response
 from tailrace.operate.watch import Figures
 from tailrace.transforms.registry import PREDICATES, TRANSFORMS
 from tailrace.version import __version__
@@ -36,7 +36,7 @@ class ConnectApi:
         self._pipelines = pipelines
         self._worker = f"{socket.gethostname()}:tailrace"
 
-    def answer(self, request: Request) -> Response | None:
+    def answer(self, request: HttpRequest) -> Response | None:
         """The answer, None for another path. Raises Refusal."""
         parts = [part for part in request.path.split("/") if part]
         method = "GET" if request.method == "HEAD" else request.method
@@ -53,7 +53,7 @@ class ConnectApi:
     def _root(self) -> dict[str, str]:
         return {"version": __version__, "commit": "tailrace", "kafka_cluster_id": "tailrace"}
 
-    def _connectors(self, request: Request, method: str, parts: list[str]) -> Response:
+    def _connectors(self, request: HttpRequest, method: str, parts: list[str]) -> Response:
         if not parts:
             if method != "GET":
                 raise Refusal(405, _BY_FILES)
@@ -108,7 +108,7 @@ class ConnectApi:
         tasks = [] if state["state"] == "STOPPED" else [{"id": 0, **state}]
         return {"name": figures.definition.name, "connector": state, "tasks": tasks, "type": "source"}
 
-    def _act(self, request: Request, method: str, figures: Figures, below: str) -> Response:
+    def _act(self, request: HttpRequest, method: str, figures: Figures, below: str) -> Response:
         name = figures.definition.name
         if below == "offsets":
             return offsets.changed(method, figures, request.json())
@@ -140,14 +140,14 @@ def _info(figures: Figures) -> dict[str, Any]:
     return {"name": name, "config": shown(figures.definition, figures.config), "tasks": tasks, "type": "source"}
 
 
-def _entry(name: str) -> registry.Entry:
+def _entry(name: str) -> registry.ConnectorEntry:
     for entry in registry.BUILT_IN.values():
         if name in (*entry.classes, *(each.rpartition(".")[2] for each in entry.classes)):
             return entry
     raise Refusal(404, f"there is no connector plugin {name}")
 
 
-def _plugins(request: Request, method: str, parts: list[str]) -> Response:
+def _plugins(request: HttpRequest, method: str, parts: list[str]) -> Response:
     if not parts and method == "GET":
         connectors = [entry.classes[0] for entry in registry.BUILT_IN.values() if entry.classes]
         known = dict.fromkeys(connectors, "source")
@@ -162,7 +162,7 @@ def _plugins(request: Request, method: str, parts: list[str]) -> Response:
     raise Refusal(404, f"there is nothing at {request.path}")
 
 
-def _table(entry: registry.Entry) -> list[Option[object]]:
+def _table(entry: registry.ConnectorEntry) -> list[Option[object]]:
     return list(registry.imported(str(entry.options)))
 
 
@@ -183,7 +183,7 @@ def _definition(option: Option[object]) -> dict[str, Any]:
     }
 
 
-def _validated(entry: registry.Entry, given: Any) -> dict[str, Any]:
+def _validated(entry: registry.ConnectorEntry, given: Any) -> dict[str, Any]:
     """What is wrong with properties, by their names; what concerns several of them stands with connector.class."""
     if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
         raise Refusal(400, "the body should be a JSON object of texts")
@@ -217,7 +217,7 @@ def _value(name: str, given: Mapping[str, str], errors: Mapping[str, list[str]],
     return {"name": name, "value": value, "recommended_values": [], "errors": errors[name], "visible": True}
 
 
-def _loggers(request: Request, method: str, parts: list[str]) -> Response:
+def _loggers(request: HttpRequest, method: str, parts: list[str]) -> Response:
     """The levels of this process; those of Spark's Python processes and of Java are Spark's."""
     if not parts and method == "GET":
         names = ["root", *sorted(name for name in logging.root.manager.loggerDict if name.startswith("tailrace"))]

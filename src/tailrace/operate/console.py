@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from tailrace.operate.server import Request, Response
+from tailrace.operate.server import HttpRequest, Response
 
 _PAGE = Path(__file__).with_name("console.html")
 # The page has its script and style in itself, loads nothing, and is shown in no other page.
@@ -13,7 +13,7 @@ _POLICY = "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; s
 _HEADERS = {"Content-Security-Policy": f"{_POLICY}; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"}
 
 
-def answer(request: Request) -> Response | None:
+def answer(request: HttpRequest) -> Response | None:
     """The page at /console; who asks for / with a browser is led there."""
     if request.method not in ("GET", "HEAD"):
         return None

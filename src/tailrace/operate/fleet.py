@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.errors import ConfigError, TailraceError
-from tailrace.operate.member import Listener, Member, Wanted
+from tailrace.operate.member import FleetMember, Listener, Wanted
 from tailrace.operate.pipelines import Pipelines
 from tailrace.operate.server import Refusal
 from tailrace.operate.watch import Figures
@@ -75,7 +75,7 @@ class Fleet(Pipelines):
         self._folder, self._session, self._shared = folder, session, shared
         self._listener, self._refused, self._once = listener, refused, once
         self._contents = dict[Path, bytes]()
-        self._members = dict[Path, Member]()
+        self._members = dict[Path, FleetMember]()
         self._broken = dict[Path, TailraceError]()
 
     def look(self) -> None:
@@ -154,7 +154,7 @@ class Fleet(Pipelines):
             return
         self._broken.pop(file, None)
         self._end(file)
-        self._members[file] = Member(definition, self._session, self._listener(definition), once=self._once)
+        self._members[file] = FleetMember(definition, self._session, self._listener(definition), once=self._once)
 
     def _checked(self, file: Path, definition: Definition) -> Definition:
         definition.config()

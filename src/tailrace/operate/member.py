@@ -12,7 +12,7 @@ from tailrace.errors import TailraceError
 from tailrace.operate.watch import RunWatch
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.preflight import before_start
-from tailrace.pipeline.progress import Progress
+from tailrace.pipeline.progress import RunProgress
 from tailrace.pipeline.runner import Run
 from tailrace.pipeline.shared_session import SharedSession
 
@@ -33,7 +33,7 @@ class Listener(Protocol):
     def checked(self, findings: list[Finding]) -> None:
         """The problems and warnings that its check has found; it starts now."""
 
-    def goes_on(self, progress: Progress, *, last: bool = False) -> None:
+    def goes_on(self, progress: RunProgress, *, last: bool = False) -> None:
         """How far it is; `last`: it has ended."""
 
     def failed(self, error: TailraceError, seconds: float | None) -> None:
@@ -43,7 +43,7 @@ class Listener(Protocol):
         """It has ended in order."""
 
 
-class Member:
+class FleetMember:
     """One pipeline. `once`: it ends when all is read that was there at the start, and after its first failure."""
 
     def __init__(self, definition: Definition, session: SharedSession, listener: Listener, *, once: bool) -> None:

@@ -27,7 +27,7 @@ Sample = tuple[tuple[str, ...], float]
 
 
 @dataclass(frozen=True)
-class Family:
+class MetricFamily:
     """One of our own metrics; `samples` gives its values for a pipeline, none where they are not known."""
 
     name: str
@@ -98,99 +98,103 @@ def _headroom(figures: Figures) -> list[Sample]:
 
 
 FAMILIES = (
-    Family("tailrace_condition", "1 for the condition in which the pipeline is.", _conditions, ("condition",)),
-    Family("tailrace_ready", "Whether changes arrive in the sink.", lambda it: _known(it.status.condition.is_ready)),
-    Family("tailrace_source_up", "Whether the database answers.", lambda it: _known(it.status.current is not None)),
-    Family(
+    MetricFamily("tailrace_condition", "1 for the condition in which the pipeline is.", _conditions, ("condition",)),
+    MetricFamily(
+        "tailrace_ready", "Whether changes arrive in the sink.", lambda it: _known(it.status.condition.is_ready)
+    ),
+    MetricFamily(
+        "tailrace_source_up", "Whether the database answers.", lambda it: _known(it.status.current is not None)
+    ),
+    MetricFamily(
         "tailrace_sink_up",
         "Whether the sink answers.",
         lambda it: [] if it.progress is None else _known(it.progress.sink_problem is None),
     ),
-    Family(
+    MetricFamily(
         "tailrace_lag_bytes",
         "Log between its end and what is planned to be read, or written to the sink.",
         _lag_bytes,
         ("stage",),
     ),
-    Family(
+    MetricFamily(
         "tailrace_lag_seconds",
         "How long ago the log ended at what is planned to be read, or written to the sink.",
         _lag_seconds,
         ("stage",),
     ),
-    Family(
+    MetricFamily(
         "tailrace_complete_until_seconds",
         "Time of the source, in seconds since 1970, up to which everything is in the sink; by table of a replica.",
         _complete,
         ("table",),
     ),
-    Family(
+    MetricFamily(
         "tailrace_verified_up_to_seconds",
         "Up to when, in seconds since 1970, what was committed was compared and is in a table.",
         _verified,
         ("table",),
     ),
-    Family(
+    MetricFamily(
         "tailrace_table_differs",
         "Whether continuous reconciliation has found that a table differs from its source.",
         _differs,
         ("table",),
     ),
-    Family(
+    MetricFamily(
         "tailrace_log_retained_bytes",
         "Log that the server keeps for the pipeline.",
         lambda it: _known(it.status.fields.get("retained_bytes")),
     ),
-    Family("tailrace_log_headroom_bytes", "Log that can come before the server drops what is needed.", _headroom),
-    Family("tailrace_events", "Events written.", lambda it: _known(it.totals.events), is_counter=True),
-    Family(
+    MetricFamily("tailrace_log_headroom_bytes", "Log that can come before the server drops what is needed.", _headroom),
+    MetricFamily("tailrace_events", "Events written.", lambda it: _known(it.totals.events), is_counter=True),
+    MetricFamily(
         "tailrace_changes",
         "Changes read, by operation; those of micro-batches that are written.",
         lambda it: _by({name: value for name, value in it.totals.counts.items() if name in OPERATIONS}),
         ("operation",),
         is_counter=True,
     ),
-    Family(
+    MetricFamily(
         "tailrace_transactions",
         "Transactions of the source with changes that are written.",
         lambda it: _known(it.totals.counts.get(TRANSACTIONS) if it.definition.entry.has_transactions else None),
         is_counter=True,
     ),
-    Family("tailrace_batches", "Micro-batches written.", lambda it: _known(it.totals.batches), is_counter=True),
-    Family(
+    MetricFamily("tailrace_batches", "Micro-batches written.", lambda it: _known(it.totals.batches), is_counter=True),
+    MetricFamily(
         "tailrace_batch_stage_seconds",
         "Time of micro-batches, by Spark's names of their stages; triggerExecution is the whole.",
         lambda it: _by(it.totals.seconds),
         ("stage",),
         is_counter=True,
     ),
-    Family(
+    MetricFamily(
         "tailrace_table_rows",
         "Rows put and deleted in a table of a replica.",
         lambda it: _by(it.totals.rows),
         ("table",),
         is_counter=True,
     ),
-    Family("tailrace_tables", "Tables of a replica by state; given up: snapshots.", _tables, ("state",)),
-    Family(
+    MetricFamily("tailrace_tables", "Tables of a replica by state; given up: snapshots.", _tables, ("state",)),
+    MetricFamily(
         "tailrace_dead_letters",
         "Changes that are stored for a table that is set aside.",
         lambda it: _by({each.name: each.changes for each in it.status.set_aside}),
         ("table",),
     ),
-    Family(
+    MetricFamily(
         "tailrace_snapshot_rows",
         "Rows that a running snapshot has read.",
         lambda it: [] if it.status.snapshot is None else _known(it.status.snapshot.rows),
     ),
-    Family(
+    MetricFamily(
         "tailrace_snapshot_seconds_left",
         "Time that a running snapshot will take, about.",
         lambda it: [] if it.status.snapshot is None else _known(it.status.snapshot.seconds_left),
     ),
-    Family("tailrace_restarts", "Restarts of the query.", lambda it: _known(it.totals.restarts), is_counter=True),
-    Family("tailrace_starts", "Starts of the pipeline.", lambda it: _known(it.starts), is_counter=True),
-    Family(
+    MetricFamily("tailrace_restarts", "Restarts of the query.", lambda it: _known(it.totals.restarts), is_counter=True),
+    MetricFamily("tailrace_starts", "Starts of the pipeline.", lambda it: _known(it.starts), is_counter=True),
+    MetricFamily(
         "tailrace_looked_seconds",
         "How long ago checkpoint and database were looked at.",
         lambda it: [] if it.looked_at is None else _known(it.at - it.looked_at),

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from tailrace.errors import ConfigError
-from tailrace.operate.metrics import FAMILIES, Family
+from tailrace.operate.metrics import FAMILIES, MetricFamily
 from tailrace.operate.pipelines import Pipelines
 from tailrace.version import __version__
 
@@ -48,7 +48,7 @@ def exporting(pipelines: Pipelines) -> Iterator[None]:
         provider.shutdown(_PATIENCE_MS)
 
 
-def _observed(family: Family, pipelines: Pipelines) -> Callable[[CallbackOptions], Iterable[Observation]]:
+def _observed(family: MetricFamily, pipelines: Pipelines) -> Callable[[CallbackOptions], Iterable[Observation]]:
     """What gives the values of a metric for all pipelines, under the labels that it has for Prometheus."""
     from opentelemetry.metrics import Observation
 

@@ -11,7 +11,7 @@ from tailrace.operate import recent
 from tailrace.operate.condition import Condition
 from tailrace.operate.health import Health, health
 from tailrace.operate.pipelines import Pipelines
-from tailrace.operate.server import Request, Response
+from tailrace.operate.server import HttpRequest, Response
 from tailrace.operate.watch import Figures
 
 
@@ -25,7 +25,7 @@ def demand_metrics() -> None:
         ) from error
 
 
-def answer(request: Request, pipelines: Pipelines) -> Response | None:
+def answer(request: HttpRequest, pipelines: Pipelines) -> Response | None:
     """The answer, None for another path. Raises Refusal."""
     if request.method not in ("GET", "HEAD"):
         return None
@@ -46,7 +46,7 @@ def answer(request: Request, pipelines: Pipelines) -> Response | None:
     return None
 
 
-def _probe(request: Request, found: Sequence[Health]) -> Response:
+def _probe(request: HttpRequest, found: Sequence[Health]) -> Response:
     """200 if all pipelines are alive, or ready; else 503. A process without pipelines is alive, and not ready."""
     if request.path == "/health":
         is_well = all(each.condition.is_alive for each in found)

@@ -35,7 +35,7 @@ _PATIENCE_SECONDS = 30
 
 
 @dataclass(frozen=True)
-class Request:
+class HttpRequest:
     """A request; `query` has the last value of each name, `is_trusted`: it may see what an operator may see."""
 
     method: str
@@ -88,7 +88,7 @@ class Refusal(Exception):
         return Response({"error_code": self.status, "message": str(self)}, self.status)
 
 
-Answer = Callable[[Request], Response]
+Answer = Callable[[HttpRequest], Response]
 """Answers a request. Raises Refusal."""
 
 
@@ -150,7 +150,7 @@ class _Access:
     token: str | None = field(repr=False)
     is_open: bool
 
-    def is_trusted(self, request: Request, host: str, authorization: str) -> bool:
+    def is_trusted(self, request: HttpRequest, host: str, authorization: str) -> bool:
         """Whether who asks may see what an operator may. Raises Refusal for what needs a token and has none."""
         is_read = request.method in _READS
         if self.token is not None and hmac.compare_digest(authorization.encode(), f"Bearer {self.token}".encode()):
@@ -200,13 +200,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
 
-    def _request(self) -> Request:
+    def _request(self) -> HttpRequest:
         body = self._body()
         split = urlsplit(self.path)
         query = {name: values[-1] for name, values in parse_qs(split.query, keep_blank_values=True).items()}
         many = parse_qs(split.query, keep_blank_values=True).get("expand", [])
         query = {**query, **({"expand": ",".join(many)} if many else {})}
-        request = Request(self.command, unquote(split.path), query, self.headers.get("Accept", ""), body)
+        request = HttpRequest(self.command, unquote(split.path), query, self.headers.get("Accept", ""), body)
         access, headers = self.server.access, self.headers
         given = headers.get("Authorization", "")
         return replace(request, is_trusted=access.is_trusted(request, headers.get("Host", ""), given))

@@ -11,22 +11,22 @@ from tailrace.operate.actions import Actions
 from tailrace.operate.connect_api import ConnectApi
 from tailrace.operate.pipelines import Pipelines
 from tailrace.operate.pipelines import Single as Single
-from tailrace.operate.server import DEFAULT_HOST, Answer, Refusal, Request, Response, Server
-from tailrace.pipeline.definition import Http
+from tailrace.operate.server import DEFAULT_HOST, Answer, HttpRequest, Refusal, Response, Server
+from tailrace.pipeline.definition import HttpSection
 
 
-def address(text: str) -> Http:
+def address(text: str) -> HttpSection:
     """The place that `--http` names, `PORT` or `HOST:PORT`. Raises ConfigError."""
     host, _, port = text.rpartition(":")
     if not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
         raise ConfigError(
             f"{text} is no port", where="--http", remedy="write a port, or a host and a port: 9404, ::1:9404"
         )
-    return Http(port=int(port), host=host.strip("[]") or DEFAULT_HOST)
+    return HttpSection(port=int(port), host=host.strip("[]") or DEFAULT_HOST)
 
 
 @contextmanager
-def serving(pipelines: Pipelines, place: Http) -> Iterator[str]:
+def serving(pipelines: Pipelines, place: HttpSection) -> Iterator[str]:
     """Serves the pipelines meanwhile, at the address that it gives. Raises ConfigError."""
     probes.demand_metrics()
     server = Server(answers(pipelines), place.port, place.host)
@@ -40,7 +40,7 @@ def answers(pipelines: Pipelines) -> Answer:
     """What answers a request."""
     connect, actions = ConnectApi(pipelines), Actions(pipelines)
 
-    def answer(request: Request) -> Response:
+    def answer(request: HttpRequest) -> Response:
         for part in (console.answer, lambda asked: probes.answer(asked, pipelines), actions.answer, connect.answer):
             response = part(request)
             if response is not None:

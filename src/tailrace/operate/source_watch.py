@@ -14,10 +14,10 @@ from tailrace.connectors.finding import Finding
 from tailrace.errors import TailraceError
 from tailrace.operate.status import CONNECTION, ReplicaTable, SourceLook, replica_tables, source_look, unasked
 from tailrace.pipeline.aside import set_aside
-from tailrace.pipeline.checkpoint import Batch, Position, SparkAloneError
+from tailrace.pipeline.checkpoint import CheckpointBatch, CheckpointState, SparkAloneError
 from tailrace.pipeline.complete import Completeness, stored
 from tailrace.pipeline.definition import Definition
-from tailrace.pipeline.progress import Progress
+from tailrace.pipeline.progress import RunProgress
 from tailrace.pipeline.query_id import position_of
 from tailrace.sinks.replica.aside import SetAside
 
@@ -32,11 +32,11 @@ PAUSE_SECONDS, ANSWER_SECONDS = 3.0, 5.0
 PROBLEMS_SECONDS = 15.0
 # Of a server that is slow to answer, a pause is so many times as long as an answer.
 _TIMES, _LONGEST_PAUSE_SECONDS = 3.0, 30.0
-_NOTHING = SourceLook(Position(None, None), None, None, None, None, ())
+_NOTHING = SourceLook(CheckpointState(None, None), None, None, None, None, ())
 
 
 @dataclass(frozen=True)
-class Answer:
+class SourceAnswer:
     """What was said last, `at` (seconds since 1970; None: nothing yet).
 
     `caught_up`: when the log last ended where the pipeline has written to, `planned_up` where it has planned to; None
@@ -55,10 +55,10 @@ class Answer:
 class SourceWatch:
     """Asks until it is closed; `progress` gives what the run has said last."""
 
-    def __init__(self, definition: Definition, progress: Callable[[], Progress | None]) -> None:
+    def __init__(self, definition: Definition, progress: Callable[[], RunProgress | None]) -> None:
         self._definition, self._progress = definition, progress
         self._closed = threading.Event()
-        self._answer = Answer()
+        self._answer = SourceAnswer()
         self._since: float | None = None
         self._problems_at = -PROBLEMS_SECONDS
         self._written, self._read = _Follower(), _Follower()
@@ -69,7 +69,7 @@ class SourceWatch:
         self._closed.set()
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> SourceAnswer:
         """The newest answer. Where the next one has been due for too long, the server is away."""
         since, answer = self._since, self._answer
         if since is None or time.monotonic() - since < ANSWER_SECONDS:
@@ -95,7 +95,7 @@ class SourceWatch:
                 self._since = None
             pause = min(max(PAUSE_SECONDS, _TIMES * (time.monotonic() - begun)), _LONGEST_PAUSE_SECONDS)
 
-    def _asked_all(self) -> Answer:
+    def _asked_all(self) -> SourceAnswer:
         source = self._asked()
         # The server has answered; the sink, which may be slow, is another matter.
         self._answer = replace(self._answer, source=source)
@@ -105,7 +105,7 @@ class SourceWatch:
         end = None if source.server is None else source.server.log_end
         done, planned = (offset or {} for offset in source.position.offsets)
         ups = self._written.see(done, source.here, end), self._read.see(planned, source.planned, end)
-        return Answer(source, time.time(), *ups, aside, replica, complete)
+        return SourceAnswer(source, time.time(), *ups, aside, replica, complete)
 
     def _complete(self) -> Completeness:
         """What the checkpoint says; that of before if it cannot be read now."""
@@ -127,14 +127,16 @@ class SourceWatch:
         except TailraceError as error:
             return replace(before, server=None, problems=(unasked(error),))
 
-    def _position(self) -> Position:
+    def _position(self) -> CheckpointState:
         """The position in the checkpoint; that of the run where Spark alone can read the checkpoint."""
         try:
             return position_of(self._definition)
         except SparkAloneError:
             progress = self._progress()
-            done = None if progress is None or progress.batch is None else Batch(progress.batch, progress.offset)
-            return Position(done, done)
+            done = (
+                None if progress is None or progress.batch is None else CheckpointBatch(progress.batch, progress.offset)
+            )
+            return CheckpointState(done, done)
 
     def _tables(self, complete: Completeness) -> tuple[tuple[SetAside, ...], tuple[ReplicaTable, ...]]:
         """The tables of a replica that somebody has to look at; those of before if they cannot be read now."""

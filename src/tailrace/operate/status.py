@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from tailrace.config import Config
     from tailrace.connectors.ports import Admin, Detail, SourceState
     from tailrace.connectors.ports import Position as LogPosition
-    from tailrace.pipeline.checkpoint import Position
+    from tailrace.pipeline.checkpoint import CheckpointState
     from tailrace.pipeline.complete import Completeness
     from tailrace.pipeline.definition import Definition
-    from tailrace.pipeline.progress import Progress
+    from tailrace.pipeline.progress import RunProgress
     from tailrace.pipeline.run_state import RunState
     from tailrace.pipeline.table_states import Reaction
     from tailrace.pipeline.verified import Verified
@@ -64,7 +64,7 @@ class ReplicaTable:
 class Live:
     """What the process of a run knows of it: the newest progress (None: Spark starts), and how old that is."""
 
-    progress: Progress | None = None
+    progress: RunProgress | None = None
     silent_seconds: float = 0.0
     is_paused: bool = False
 
@@ -155,7 +155,7 @@ class SourceLook:
     yet; `reading` is a first snapshot that is not done.
     """
 
-    position: Position
+    position: CheckpointState
     here: LogPosition | None
     planned: LogPosition | None
     server: SourceState | None
@@ -192,7 +192,7 @@ def look(definition: Definition, *, compares: bool = True) -> Status:
 
 def source_look(
     definition: Definition,
-    known: Position | None = None,
+    known: CheckpointState | None = None,
     problems: tuple[Finding, ...] | None = None,
     *,
     compares: bool = True,
@@ -232,7 +232,7 @@ def status_of(
     return replace(status, snapshot=status.snapshot or source.reading, problems=source.problems, run=run)
 
 
-def asked(admin: Admin, position: Position, *, compares: bool = True) -> tuple[Finding, ...]:
+def asked(admin: Admin, position: CheckpointState, *, compares: bool = True) -> tuple[Finding, ...]:
     """What keeps changes from the pipeline, according to the server. Raises SourceError."""
     problems = tuple(admin.problems(begun=position.committed is not None))
     resumable = admin.resumable(position.offsets) if compares and position.committed is not None else None
@@ -245,7 +245,7 @@ def unasked(error: TailraceError, *, is_away: bool = True) -> Finding:
     return Finding(CONNECTION if is_away else "access", False, what, error.remedy)
 
 
-def captured_by(config: Config, position: Position) -> Config:
+def captured_by(config: Config, position: CheckpointState) -> Config:
     """The configuration with the tables that were added or removed while the pipeline ran."""
     from tailrace.snapshot.progress import Progress
 
@@ -255,7 +255,7 @@ def captured_by(config: Config, position: Position) -> Config:
 
 def assess(
     name: str,
-    position: Position,
+    position: CheckpointState,
     server: SourceState | None,
     here: LogPosition | None,
     now: float,
@@ -296,7 +296,7 @@ def assess(
 
 
 def first(
-    position: Position, server: SourceState, estimate: Callable[[], tuple[int, int]], now: float
+    position: CheckpointState, server: SourceState, estimate: Callable[[], tuple[int, int]], now: float
 ) -> Report | None:
     """How far a first snapshot is that runs or was stopped in the middle; see `first_report`."""
     from tailrace.snapshot.report import first_report

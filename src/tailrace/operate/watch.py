@@ -17,11 +17,11 @@ from tailrace.config import Config
 from tailrace.connectors.finding import catalog_warnings
 from tailrace.connectors.offset import STREAM
 from tailrace.errors import TailraceError
-from tailrace.operate.source_watch import Answer, SourceWatch
+from tailrace.operate.source_watch import SourceAnswer, SourceWatch
 from tailrace.operate.spread import Spread
 from tailrace.operate.status import Live, Status, status_of
 from tailrace.pipeline.definition import Definition
-from tailrace.pipeline.progress import Progress
+from tailrace.pipeline.progress import RunProgress
 from tailrace.pipeline.run_state import Ended, RunState, State
 from tailrace.pipeline.sink_health import sink_finding
 from tailrace.snapshot.report import INITIAL
@@ -31,7 +31,7 @@ START_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
-class Totals:
+class RunTotals:
     """Sums over all runs of a pipeline in this process; `seconds` of micro-batches by stage, `rows` by table.
 
     `counts` are those of Batches.
@@ -44,11 +44,11 @@ class Totals:
     rows: Mapping[str, int] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
 
-    def plus(self, run: Progress | None) -> Totals:
+    def plus(self, run: RunProgress | None) -> RunTotals:
         """With what one run has done so far."""
         if run is None:
             return self
-        return Totals(
+        return RunTotals(
             self.events + run.events,
             self.batches + run.batches.count,
             Counter(self.seconds) + Counter(run.batches.seconds),
@@ -77,7 +77,7 @@ class Figures:
     definition: Definition
     config: Config
     status: Status
-    totals: Totals
+    totals: RunTotals
     at: float
     events_at: float | None
     looked_at: float | None
@@ -89,7 +89,7 @@ class Figures:
     paused_seconds: float = 0.0
 
     @property
-    def progress(self) -> Progress | None:
+    def progress(self) -> RunProgress | None:
         """The newest progress of the run."""
         return None if self.status.live is None else self.status.live.progress
 
@@ -103,9 +103,9 @@ class RunWatch:
         self._state: State = "never started"
         self._last: Ended | None = None
         self._is_paused = False
-        self._progress: Progress | None = None
+        self._progress: RunProgress | None = None
         self._said_at = time.monotonic()
-        self._before, self._starts = Totals(), 0
+        self._before, self._starts = RunTotals(), 0
         self._events_at: float | None = None
         self._snapshot_since: float | None = None
         self._snapshot_seconds = self._paused_seconds = 0.0
@@ -127,7 +127,7 @@ class RunWatch:
             self._starts += 1
             self._said_at = time.monotonic()
 
-    def said(self, progress: Progress) -> None:
+    def said(self, progress: RunProgress) -> None:
         """The run has said how far it is."""
         now, answer = time.monotonic(), self._source.answer
         with self._lock:
@@ -174,7 +174,7 @@ class RunWatch:
                 self._paused_seconds,
             )
 
-    def _status(self, answer: Answer) -> Status:
+    def _status(self, answer: SourceAnswer) -> Status:
         progress, runs = self._progress, self._state == "running"
         said = None if progress is None else progress.caught_up
         known = [each for each in (answer.caught_up, said) if each is not None]
@@ -198,7 +198,7 @@ class RunWatch:
         )
 
 
-def _read(answer: Answer) -> tuple[int | None, float | None]:
+def _read(answer: SourceAnswer) -> tuple[int | None, float | None]:
     """Bytes and seconds of log that are not planned yet."""
     planned, server = answer.source.planned, answer.source.server
     if planned is None or server is None:

@@ -16,7 +16,7 @@ from tailrace.pipeline.query_id import config_now
 from tailrace.pipeline.registrar import Registrar, Shelf
 from tailrace.pipeline.table_states import TableStates
 from tailrace.sinks.replica.catalogs.catalog import Catalog, catalog_of
-from tailrace.sinks.replica.catalogs.entry import Description
+from tailrace.sinks.replica.catalogs.entry import TableDescription
 from tailrace.sinks.replica.fold import merge_key
 from tailrace.sinks.replica.layout import column_names
 from tailrace.sinks.replica.states import GONE
@@ -49,7 +49,7 @@ def registrar_of(
     )
 
 
-def described(definition: Definition, target: ReplicaTarget) -> dict[str, Description]:
+def described(definition: Definition, target: ReplicaTarget) -> dict[str, TableDescription]:
     """What the source says of its captured tables, by their unique names. Raises SourceError, OffsetError."""
     package = definition.package()
     config = package.resolve({**definition.properties(), "include.schema.comments": "true"}, CHECKS)
@@ -65,7 +65,7 @@ def described(definition: Definition, target: ReplicaTarget) -> dict[str, Descri
                 continue
             docs = {names[each.name]: each.schema.doc for each in table.columns if each.schema.doc}
             key = tuple(names[name] for name in merge_key(table)) if mode.is_latest else (mode.columns["sequence"],)
-            found[table.id.unique] = Description(comments.get(table.id), docs, key)
+            found[table.id.unique] = TableDescription(comments.get(table.id), docs, key)
     return found
 
 

@@ -16,7 +16,7 @@ from tailrace.errors import ConfigError, OffsetError
 
 
 @dataclass(frozen=True)
-class Batch:
+class CheckpointBatch:
     """A micro-batch of the checkpoint: its number and the source's offset at its end."""
 
     number: int
@@ -24,11 +24,11 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Position:
+class CheckpointState:
     """The newest batch that was planned and the newest that is committed; None where there is none."""
 
-    planned: Batch | None
-    committed: Batch | None
+    planned: CheckpointBatch | None
+    committed: CheckpointBatch | None
 
     @property
     def pipeline(self) -> str | None:
@@ -42,7 +42,7 @@ class Position:
         return self.committed.offset if self.committed else None, self.planned.offset if self.planned else None
 
 
-def position(checkpoint: str) -> Position:
+def position(checkpoint: str) -> CheckpointState:
     """The position held in `checkpoint`, a path or URL. Raises OffsetError, with the remedy, if a file is damaged.
 
     It is a SparkAloneError where only Spark can read the checkpoint.
@@ -52,7 +52,7 @@ def position(checkpoint: str) -> Position:
     committed, planned = folder.newest("commits"), folder.newest("offsets")
     refuse_behind(folder.root, -1 if planned is None else planned, -1 if committed is None else committed)
     if planned is None:
-        return Position(None, None)
+        return CheckpointState(None, None)
     again = None if committed == planned else f"micro-batch {planned} was not committed and is planned again"
     folder.metadata(is_committed=again is None)
     if committed is not None:
@@ -65,16 +65,16 @@ def position(checkpoint: str) -> Position:
         "then read again",
     )
     if planned == 0:
-        return Position(newest, newest if committed == 0 else None)
+        return CheckpointState(newest, newest if committed == 0 else None)
     # Spark reads the one before as well, whether it needs it or not.
     remedy = "put it back from a copy, or start again with another `checkpoint`"
     if not again:
         remedy = f"copy {folder.root}/offsets/{planned} to it: micro-batch {planned} is committed"
     before = folder.batch(planned - 1, remedy)
     if committed is None:
-        return Position(newest, None)
+        return CheckpointState(newest, None)
     known = {planned: newest, planned - 1: before}
-    return Position(newest, known.get(committed) or folder.batch(committed, remedy))
+    return CheckpointState(newest, known.get(committed) or folder.batch(committed, remedy))
 
 
 def file_system(checkpoint: str) -> tuple[fs.FileSystem, str]:
@@ -163,14 +163,14 @@ class _Folder:
             raise self._damaged(name, "cannot be read", "run this as the user who runs the pipeline") from error
         return max((int(file.base_name) for file in files if file.base_name.isdigit()), default=None)
 
-    def batch(self, number: int, remedy: str) -> Batch:
+    def batch(self, number: int, remedy: str) -> CheckpointBatch:
         """Spark's file of a batch: a version line, a line of metadata, and a line for each source's offset."""
         name = f"offsets/{number}"
         lines = self._lines(name, 3, remedy)
         offset = _object(lines[2])
         if offset is None:
             raise self._damaged(name, "is cut short, or not of Tailrace's source", remedy)
-        return Batch(number, offset)
+        return CheckpointBatch(number, offset)
 
     def commit(self, number: int) -> None:
         """Spark's file of a committed batch: a version line and a line of JSON, which is the same for every batch."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tailrace.model.table import TableId
 from tailrace.override import override
 from tailrace.pipeline.definition import Definition
-from tailrace.pipeline.reconcile import Found, Reconciler, TableReport
+from tailrace.pipeline.reconcile import ComparedTable, Reconciler, ReconcileReport
 from tailrace.pipeline.repair import repair
 from tailrace.pipeline.sides import Doing
 
@@ -19,7 +19,7 @@ _AT_ONCE = 4
 
 
 @dataclass
-class Progress(Doing):
+class ComparisonProgress(Doing):
     """What is being done, for people who wait; all methods may be called by several threads."""
 
     total: int = 0
@@ -62,8 +62,8 @@ class Progress(Doing):
 
 
 def compare_all(
-    definition: Definition, names: Sequence[str], timeout: float, progress: Progress, *, repairs: bool = False
-) -> Iterator[TableReport]:
+    definition: Definition, names: Sequence[str], timeout: float, progress: ComparisonProgress, *, repairs: bool = False
+) -> Iterator[ReconcileReport]:
     """The reports of the named tables (none: of all, and of what the replica has besides), as they are known.
 
     Raises ConfigError, SourceError.
@@ -82,7 +82,7 @@ def compare_all(
             left.append(table)
     patient = Reconciler(definition, timeout, progress)
 
-    def examined(table: TableId) -> TableReport:
+    def examined(table: TableId) -> ReconcileReport:
         found = _compared(patient, table, repairs=repairs)
         progress.end(str(table), is_done=True)
         return found.report
@@ -94,7 +94,7 @@ def compare_all(
         yield from patient.others(tables)
 
 
-def _compared(reconciler: Reconciler, table: TableId, *, repairs: bool) -> Found:
+def _compared(reconciler: Reconciler, table: TableId, *, repairs: bool) -> ComparedTable:
     found = reconciler.compare(table)
     if repairs:
         reconciler.progress.begin(str(table), "being repaired", 0)

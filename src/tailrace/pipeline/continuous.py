@@ -18,9 +18,9 @@ from tailrace.connectors.notifications import REPLICA, Notice
 from tailrace.errors import TailraceError
 from tailrace.model.table import TableId, TableSchema
 from tailrace.pipeline.definition import Definition
-from tailrace.pipeline.reconcile import EQUALS, Found, Reconciler, TableReport
+from tailrace.pipeline.reconcile import EQUALS, ComparedTable, Reconciler, ReconcileReport
 from tailrace.pipeline.repair import repair
-from tailrace.pipeline.sides import Part
+from tailrace.pipeline.sides import TablePart
 from tailrace.pipeline.table_states import StateFile, shown
 from tailrace.pipeline.verified import FILE, Verified, from_text, to_text
 from tailrace.sinks.replica.fold import merge_key
@@ -142,11 +142,13 @@ class Continuous:
                 return table
         return None
 
-    def _compared(self, reconciler: Reconciler, table: TableId, known: Verified) -> tuple[Found, Part | None]:
-        parts: list[Part] = []
+    def _compared(
+        self, reconciler: Reconciler, table: TableId, known: Verified
+    ) -> tuple[ComparedTable, TablePart | None]:
+        parts: list[TablePart] = []
 
-        def part() -> Part:
-            parts.append(Part(known.key, known.after, PART_ROWS))
+        def part() -> TablePart:
+            parts.append(TablePart(known.key, known.after, PART_ROWS))
             return parts[-1]
 
         found = reconciler.compare(table, part if known.key else None)
@@ -160,7 +162,9 @@ class Continuous:
             schema = now.table(table) if table in now.tables() else None
         return schema.key if schema is not None and schema.key and _is_ordered(schema) else ()
 
-    def _after(self, table: TableId, known: Verified, found: Found, part: Part | None, begun: float) -> Verified:
+    def _after(
+        self, table: TableId, known: Verified, found: ComparedTable, part: TablePart | None, begun: float
+    ) -> Verified:
         """What is known of a table after a part of it, whose comparison began at `begun`."""
         report = found.report
         if report.outcome == "not compared":
@@ -207,7 +211,7 @@ class Continuous:
         self._attempts[table.unique] = tries % _ATTEMPTS
         return tries < _ATTEMPTS
 
-    def _differing(self, table: TableId, known: Verified, report: TableReport, part: Part | None) -> Verified:
+    def _differing(self, table: TableId, known: Verified, report: ReconcileReport, part: TablePart | None) -> Verified:
         counts = {name: getattr(report, name) for name in _KINDS if getattr(report, name)}
         first = {name: next(iter(report.keys.get(name, ())), {}) for name in counts}
         rows = [f"{count:,} {name}{_named(first[name])}" for name, count in counts.items()]
@@ -226,7 +230,7 @@ class Continuous:
             self._notify(Notice(REPLICA, type_, (("table", str(table)), ("reason", reason))))
 
 
-def _undecided(report: TableReport) -> str:
+def _undecided(report: ReconcileReport) -> str:
     return report.reason or "some rows change all the time"
 
 

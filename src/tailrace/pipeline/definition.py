@@ -20,9 +20,9 @@ from tailrace.pipeline.problems import keys, property_problems, sentences
 
 # Re-exported: who has a definition needs its targets.
 from tailrace.pipeline.targets import FileTarget as FileTarget
-from tailrace.pipeline.targets import Http as Http
+from tailrace.pipeline.targets import HttpSection as HttpSection
 from tailrace.pipeline.targets import KafkaTarget as KafkaTarget
-from tailrace.pipeline.targets import Location, Part, Reconcile, Scalar, Sink, plain
+from tailrace.pipeline.targets import Location, Reconcile, Scalar, Section, Sink, plain
 from tailrace.pipeline.targets import ReplicaTarget as ReplicaTarget
 from tailrace.transforms import examined
 from tailrace.transforms.registry import CHECKS
@@ -46,7 +46,7 @@ def _connector(name: str) -> str:
         raise ValueError(error.line) from error
 
 
-class Source(Part):
+class Source(Section):
     """Where changes come from. `config` is a Debezium connector config: a file's path, or the properties themselves.
 
     Without `connector` the property connector.class says which one it is, see `registry.of_source`.
@@ -77,7 +77,7 @@ def _sink(value: object) -> object:
     return value
 
 
-class Definition(Part):
+class Definition(Section):
     """A pipeline as its file describes it. Paths are absolute once loaded."""
 
     name: Annotated[str, AfterValidator(plain)] = "tailrace"
@@ -87,7 +87,7 @@ class Definition(Part):
     checkpoint: Location
     trigger: Annotated[str | None, AfterValidator(_trigger)] = None
     spark: dict[str, Scalar] = Field(default_factory=dict, repr=False)
-    http: Http | None = None
+    http: HttpSection | None = None
     reconcile: Reconcile | None = None
 
     def properties(self) -> dict[str, str]:
@@ -113,7 +113,7 @@ class Definition(Part):
         return read(Path(config)) if isinstance(config, str) else from_mapping(config)
 
     @property
-    def entry(self) -> registry.Entry:
+    def entry(self) -> registry.ConnectorEntry:
         """The connector in the registry. Raises ConfigError."""
         return registry.of_source(self.source.connector, self._given())
 

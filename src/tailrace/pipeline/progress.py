@@ -13,7 +13,7 @@ from tailrace.snapshot.report import Report
 
 
 @dataclass(frozen=True)
-class Progress:
+class RunProgress:
     """How far a running pipeline is. `events` counts since the start of this run; `offset` is the source's newest.
 
     `position` is that offset's position in the log as text, None before the log is read. `snapshot` is the one that

@@ -13,7 +13,7 @@ from tailrace.pipeline.ahead import numbers, refuse_ahead, remove_unfinished
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.failure import sentences
 from tailrace.pipeline.query_id import demand_id
-from tailrace.pipeline.target import Replica, Target
+from tailrace.pipeline.target import ReplicaOutput, SinkTarget
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
 from tailrace.spark.observed import observe
 
@@ -31,7 +31,7 @@ class QueryStart:
 
     definition: Definition
     session: SparkSession
-    target: Target
+    target: SinkTarget
     log: Path
     replaces_sink: bool
 
@@ -46,7 +46,7 @@ class QueryStart:
                 demand_id(session, self.definition)
             if isinstance(target, ParquetSink | JsonLinesSink):
                 refuse_ahead(session, target.path, known.planned)
-            if isinstance(target, Replica):
+            if isinstance(target, ReplicaOutput):
                 target.repeated = known.repeated
             return self._query()
 

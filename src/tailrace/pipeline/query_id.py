@@ -17,7 +17,7 @@ from pyarrow import fs
 from tailrace.config import Config
 from tailrace.errors import OffsetError, SinkError
 from tailrace.pipeline.ahead import refuse_without_id
-from tailrace.pipeline.checkpoint import NoIdError, Position, file_system, position
+from tailrace.pipeline.checkpoint import CheckpointState, NoIdError, file_system, position
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
 from tailrace.sinks.kafka import state
 from tailrace.sinks.kafka.client import Settings
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def position_of(definition: Definition) -> Position:
+def position_of(definition: Definition) -> CheckpointState:
     """The position in a pipeline's checkpoint. Raises OffsetError, with the query's id if that is what it lacks."""
     try:
         return position(definition.checkpoint)

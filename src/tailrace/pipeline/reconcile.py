@@ -22,12 +22,12 @@ from tailrace.pipeline.following import Follower
 from tailrace.pipeline.gone import gone_tables, rows_of
 from tailrace.pipeline.nearest import meant_tables
 from tailrace.pipeline.replica_states import stored_states
-from tailrace.pipeline.sides import ColumnsChanged, Doing, KeyQuery, Part, Sides
+from tailrace.pipeline.sides import ColumnsChanged, Doing, KeyQuery, Sides, TablePart
 from tailrace.pipeline.table_states import shown
-from tailrace.sinks.replica.compare import BUCKETS, Flags, Totals, suspects
+from tailrace.sinks.replica.compare import BUCKETS, BucketTotals, Flags, suspects
 from tailrace.sinks.replica.fold import merge_key
 from tailrace.sinks.replica.modes import CHANGES
-from tailrace.sinks.replica.row_outcomes import DIFFERENT, MISSING, SURPLUS, RowOutcomes, Seen
+from tailrace.sinks.replica.row_outcomes import DIFFERENT, MISSING, SURPLUS, RowOutcomes, SeenRows
 from tailrace.sinks.replica.states import ASIDE, GONE, INCOMPLETE, TableState
 from tailrace.sinks.replica.target import Target, stored_tables
 
@@ -44,7 +44,7 @@ _KINDS = {"missing": MISSING, "surplus": SURPLUS, "different": DIFFERENT}
 
 
 @dataclass
-class TableReport:
+class ReconcileReport:
     """What was found of a table. `outcome` is equal, equal in part, different, undecided, not compared, or no table of
     the source; and `reason` says why.
 
@@ -85,10 +85,10 @@ class TableReport:
 
 
 @dataclass
-class Found:
+class ComparedTable:
     """A report, and what a repair needs: the table's sides, the keys that were queried, which of them are wrong."""
 
-    report: TableReport
+    report: ReconcileReport
     sides: Sides | None = None
     asked: KeyQuery | None = None
     wrong: Flags | None = None
@@ -133,7 +133,7 @@ class Reconciler:
         self._gone = {str(table): table for table in gone_tables(self.definition, captured)}
         return self._gone
 
-    def compare(self, table: TableId, part: Callable[[], Part] | None = None) -> Found:
+    def compare(self, table: TableId, part: Callable[[], TablePart] | None = None) -> ComparedTable:
         """Compare one table, or a part of it. What keeps it from being compared is in the report."""
         found = self._begun(table)
         for _ in range(_ATTEMPTS):
@@ -148,7 +148,7 @@ class Reconciler:
             break
         return found
 
-    def glance(self, table: TableId) -> Found | None:
+    def glance(self, table: TableId) -> ComparedTable | None:
         """What can be said of a table by reading it once, without waiting; None if that takes a comparison."""
         found = self._begun(table)
         try:
@@ -157,12 +157,12 @@ class Reconciler:
             return None
         return found if found.report.outcome in EQUALS else None
 
-    def others(self, tables: Sequence[TableId]) -> Iterator[TableReport]:
+    def others(self, tables: Sequence[TableId]) -> Iterator[ReconcileReport]:
         """Replicas that no captured table has. Raises SinkError."""
         known = {table.unique for table in tables}
         for name in stored_tables(self._target.root, self._target.options):
             if name not in known:
-                yield TableReport(
+                yield ReconcileReport(
                     shown(name),
                     "no table of the source",
                     "the source has no such table, or it is not captured; the replica's table can be removed",
@@ -172,13 +172,13 @@ class Reconciler:
     def _states(self) -> dict[str, TableState]:
         return stored_states(self.definition.checkpoint)
 
-    def _begun(self, table: TableId) -> Found:
-        report, state = TableReport(str(table)), self._states().get(table.unique)
+    def _begun(self, table: TableId) -> ComparedTable:
+        report, state = ReconcileReport(str(table)), self._states().get(table.unique)
         if state is not None:
             report.state, report.why = state.state, [*state.why]
-        return Found(report)
+        return ComparedTable(report)
 
-    def examine(self, found: Found) -> None:
+    def examine(self, found: ComparedTable) -> None:
         """Decide the keys that were queried, and put the results into the report."""
         sides, asked, report = found.sides, found.asked, found.report
         assert sides is not None
@@ -196,7 +196,9 @@ class Reconciler:
         }
         report.outcome = outcome(report)
 
-    def _compare(self, table: TableId, found: Found, *, only_equal: bool = False, part: Part | None = None) -> None:
+    def _compare(
+        self, table: TableId, found: ComparedTable, *, only_equal: bool = False, part: TablePart | None = None
+    ) -> None:
         config, report = self.follower.config, found.report
         if str(table) in self._gone:
             self._as_gone(report, rows_of(self._target, table))
@@ -231,7 +233,7 @@ class Reconciler:
         else:
             self._as_a_whole(report, sides)
 
-    def _as_gone(self, report: TableReport, rows: int) -> None:
+    def _as_gone(self, report: ReconcileReport, rows: int) -> None:
         """A table that the source has no more: its replica is to be empty, unless rows are kept."""
         report.source_rows, report.target_rows = 0, rows
         is_kept = rows > 0 and self._target.on_drop == "keep"
@@ -241,7 +243,7 @@ class Reconciler:
         if rows:
             report.reason += "; its rows are kept (on_drop: keep)" if is_kept else "; delete its folder"
 
-    def _glanced(self, report: TableReport, sides: Sides) -> None:
+    def _glanced(self, report: ReconcileReport, sides: Sides) -> None:
         """Equal at the first look, or not decided."""
         source, _ = sides.totals()
         if not self._count(report, source, sides.target_totals()).any():
@@ -259,7 +261,7 @@ class Reconciler:
             return f"a snapshot is to read it (signal {reading[0].signal}); compare it when that is done"
         return None
 
-    def _by_key(self, found: Found, sides: Sides) -> None:
+    def _by_key(self, found: ComparedTable, sides: Sides) -> None:
         report = found.report
         source, horizon = sides.totals()
         is_there = self.follower.reaches(horizon)
@@ -277,7 +279,7 @@ class Reconciler:
         else:
             self._lags(report, len(found.asked.suspects))
 
-    def _row_outcomes(self, sides: Sides, asked: KeyQuery, report: TableReport) -> RowOutcomes:
+    def _row_outcomes(self, sides: Sides, asked: KeyQuery, report: ReconcileReport) -> RowOutcomes:
         outcomes = RowOutcomes(len(asked.suspects))
         before, horizon = sides.seen(asked, asked.known)
         for _ in range(ROUNDS):
@@ -296,7 +298,7 @@ class Reconciler:
             before = after
         return outcomes
 
-    def _as_a_whole(self, report: TableReport, sides: Sides) -> None:
+    def _as_a_whole(self, report: ReconcileReport, sides: Sides) -> None:
         """A table without a key: its rows by ranges of their hashes, each decided as a row of a key is."""
         outcomes = RowOutcomes(BUCKETS)
         source, horizon = sides.totals()
@@ -310,7 +312,7 @@ class Reconciler:
                 self._lags(report, abs(source.rows - target.rows))
                 return
             after, horizon = sides.totals()
-            before, later = (Seen(each.hashes, each.hashes) for each in (source, after))
+            before, later = (SeenRows(each.hashes, each.hashes) for each in (source, after))
             outcomes.update(before, target.hashes, later, outcomes.open)
             if not outcomes.open.any():
                 break
@@ -325,24 +327,24 @@ class Reconciler:
         elif left:
             report.reason = f"it has no key, and {left:,} of {BUCKETS:,} ranges of its rows change all the time"
 
-    def _count(self, report: TableReport, source: Totals, target: Totals) -> Flags:
+    def _count(self, report: ReconcileReport, source: BucketTotals, target: BucketTotals) -> Flags:
         differing = source.differing(target)
         report.source_rows, report.target_rows = source.rows, target.rows
         report.ranges, report.ranges_different = BUCKETS, int(differing.sum())
         return differing
 
-    def _lags(self, report: TableReport, count: int) -> None:
+    def _lags(self, report: ReconcileReport, count: int) -> None:
         report.outcome, report.undecided, report.reason = "undecided", count, self.follower.position_text()
 
 
-def outcome(report: TableReport) -> str:
+def outcome(report: ReconcileReport) -> str:
     """A compared table's outcome by what its report counts."""
     if report.damaged:
         return "different"
     return "undecided" if report.undecided or report.unread else _equal(report)
 
 
-def _equal(report: TableReport) -> str:
+def _equal(report: ReconcileReport) -> str:
     """What a table without a difference is called."""
     return "equal in part" if report.not_compared else "equal"
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from tailrace.errors import PassingError, TableError, TailraceError
 from tailrace.sinks.replica.catalogs.catalog import Catalog, put, take_away
-from tailrace.sinks.replica.catalogs.entry import Description, Entry, entry
+from tailrace.sinks.replica.catalogs.entry import CatalogEntry, TableDescription, entry
 from tailrace.sinks.replica.failures import retried
 from tailrace.sinks.replica.layout import Names, table_folder
 from tailrace.sinks.replica.target import Target
@@ -47,7 +47,7 @@ class Shelf:
         base = (self.location or self.root).rstrip("/")
         return f"{base if '://' in base else f'file://{base}'}/{self.name(table)}"
 
-    def entry(self, table: str, source: Description) -> Entry | None:
+    def entry(self, table: str, source: TableDescription) -> CatalogEntry | None:
         """The entry of a table as it is now, None where there is no table yet. Raises SinkError."""
         target = Target(self.root, table, self.options, self.names)
         found = retried(target, target.open)
@@ -71,7 +71,7 @@ class Registrar:
         self,
         catalog: Catalog,
         shelf: Shelf,
-        describe: Callable[[], Mapping[str, Description]],
+        describe: Callable[[], Mapping[str, TableDescription]],
         tables: Callable[[], Mapping[str, bool]],
         note: Callable[[tuple[str, ...]], None],
     ) -> None:
@@ -80,7 +80,7 @@ class Registrar:
         self._due: set[str] = set()
         self._there: Mapping[str, bool] = {}
         self._is_fresh = False
-        self._descriptions: Mapping[str, Description] = {}
+        self._descriptions: Mapping[str, TableDescription] = {}
         self._has: dict[str, str] = {}
         self._refused: dict[str, str] = {}
         self._away: str | None = None
@@ -203,8 +203,8 @@ class Registrar:
         self._has[table] = found.digest
         log.info("the catalog has %s as %s", table, found.name)
 
-    def _entry(self, table: str) -> Entry | None:
-        return self._shelf.entry(table, self._descriptions.get(table, Description()))
+    def _entry(self, table: str) -> CatalogEntry | None:
+        return self._shelf.entry(table, self._descriptions.get(table, TableDescription()))
 
     def _tell(self) -> None:
         found = self.problems

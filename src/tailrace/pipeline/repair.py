@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tailrace.config.options.snapshot import SIGNAL_FOLDER
-from tailrace.pipeline.reconcile import Found, Reconciler
+from tailrace.pipeline.reconcile import ComparedTable, Reconciler
 from tailrace.pipeline.sides import ColumnsChanged
 from tailrace.pipeline.signaling import Sent, send
 from tailrace.snapshot import channels
@@ -20,7 +20,7 @@ from tailrace.snapshot.signals import EXECUTE, KEYS_AT_ONCE
 _SIGNALS_AT_ONCE, _BYTES_AT_ONCE = 10, QUEUE_BYTES // 2
 
 
-def repair(reconciler: Reconciler, found: Found) -> Found:
+def repair(reconciler: Reconciler, found: ComparedTable) -> ComparedTable:
     """Repair what is wrong in a table, and compare again; the report contains what is left.
 
     A table that is incomplete or set aside is read again as a whole, and so is one without a key, or whose rows the log
@@ -60,7 +60,7 @@ def _bytes(key: list[str]) -> int:
     return len(json.dumps(key)) + 2
 
 
-def _again(reconciler: Reconciler, found: Found) -> Found:
+def _again(reconciler: Reconciler, found: ComparedTable) -> ComparedTable:
     """Let the pipeline read a table again, into a copy that replaces the replica's rows."""
     if not _done(reconciler, found, [_sent(reconciler, found, again=True)]):
         return found
@@ -69,11 +69,11 @@ def _again(reconciler: Reconciler, found: Found) -> Found:
     return again
 
 
-def _sent(reconciler: Reconciler, found: Found, **data: Any) -> Sent:
+def _sent(reconciler: Reconciler, found: ComparedTable, **data: Any) -> Sent:
     return send(reconciler.definition, EXECUTE, {"data-collections": [found.report.table], **data})
 
 
-def _done(reconciler: Reconciler, found: Found, sent: list[Sent]) -> bool:
+def _done(reconciler: Reconciler, found: ComparedTable, sent: list[Sent]) -> bool:
     """Wait until signals are carried out and that is committed; whether they are."""
     folder = reconciler.follower.config.need(SIGNAL_FOLDER)
 
@@ -90,5 +90,5 @@ def _done(reconciler: Reconciler, found: Found, sent: list[Sent]) -> bool:
     return False
 
 
-def _add(found: Found, reason: str) -> None:
+def _add(found: ComparedTable, reason: str) -> None:
     found.report.reason = reason if found.report.reason is None else f"{found.report.reason}; {reason}"

@@ -18,14 +18,14 @@ from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.lease import Lease, LeaseFile
 from tailrace.pipeline.lifecycle import Lifecycle, LifecycleState
 from tailrace.pipeline.lineage import lineage_of
-from tailrace.pipeline.progress import Progress, offset_of
+from tailrace.pipeline.progress import RunProgress, offset_of
 from tailrace.pipeline.query import QueryStart
 from tailrace.pipeline.restarts import ClockWatch, Restarts, is_passing
 from tailrace.pipeline.run_state import caught_up, ended
 from tailrace.pipeline.sink_health import SinkWatch
 from tailrace.pipeline.snapshot_watch import SnapshotWatch
 from tailrace.pipeline.table_look import TableLook
-from tailrace.pipeline.target import Replica
+from tailrace.pipeline.target import ReplicaOutput
 from tailrace.pipeline.watches import Watches
 from tailrace.sinks.counts import Counts
 from tailrace.snapshot.chunk_size import fixed_size
@@ -64,12 +64,12 @@ class Run:
         self._restarts = Restarts.of(config[ERRORS_MAX_RETRIES])
         self._clock, self._activity, self._batches = ClockWatch(), ActivityWatch(), BatchTotals()
         self._sink = SinkWatch(None if start.replaces_sink else definition)
-        self._registrar = target.registrar if isinstance(target, Replica) else None
+        self._registrar = target.registrar if isinstance(target, ReplicaOutput) else None
         if self._registrar is not None:
             self._registrar.start()
         self._watches = Watches(session, definition, config, target)
         self._was_set_back, self._started_again = 0.0, 0
-        self._tables = TableLook(definition, target) if isinstance(target, Replica) else None
+        self._tables = TableLook(definition, target) if isinstance(target, ReplicaOutput) else None
         self._life = Lifecycle(lease)
         self._watch(query)
         self._written: Counts = getattr(target, "written", Counts())
@@ -247,7 +247,7 @@ class Run:
             self._admin.drop_at_stop(position(self._definition.checkpoint).offsets)
             self._drops_at_stop = False
 
-    def progress(self) -> Progress:
+    def progress(self) -> RunProgress:
         """The progress of the newest finished batches."""
         with self._start.sentences():
             recent, status = [json.loads(each.json) for each in self._query.recentProgress], self._query.status
@@ -259,7 +259,7 @@ class Run:
         offset, (activity, activity_seconds) = offset_of(last, "endOffset"), self._activity.look(status, last)
         if self._life.state is LifecycleState.WAITS:
             activity, activity_seconds = RESTARTS, self._life.due_seconds
-        return Progress(
+        return RunProgress(
             batch=last.get("batchId"),
             events=self._written.total,
             batch_seconds=last.get("durationMs", {}).get("triggerExecution", 0) / 1000,
@@ -275,14 +275,14 @@ class Run:
             catalog=() if self._registrar is None else self._registrar.problems,
             batches=self._batches.so_far,
             restarts=self._started_again,
-            rows=self._target.rows if isinstance(self._target, Replica) else {},
+            rows=self._target.rows if isinstance(self._target, ReplicaOutput) else {},
             caught_up=caught_up(last) if last else None,
         )
 
     @property
     def set_aside(self) -> tuple[str, ...]:
         """The tables of a replica that are set aside, and why."""
-        return tuple(map(str, self._target.set_aside)) if isinstance(self._target, Replica) else ()
+        return tuple(map(str, self._target.set_aside)) if isinstance(self._target, ReplicaOutput) else ()
 
     @property
     def incomplete(self) -> tuple[str, ...]:

@@ -14,13 +14,13 @@ from tailrace.pipeline.checkpoint import make_folder
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.files import checkpoint_file
 from tailrace.pipeline.lease import Lease
-from tailrace.pipeline.progress import Progress as Progress
+from tailrace.pipeline.progress import RunProgress as RunProgress
 from tailrace.pipeline.query import QueryStart
 from tailrace.pipeline.replica_states import states_of
 from tailrace.pipeline.run import Run as Run
 from tailrace.pipeline.run_state import LAST_RUN, LEASE, ended, ended_early
 from tailrace.pipeline.session import local_session, refuse_unsafe, without_pace_warnings
-from tailrace.pipeline.target import Replica, Target, build
+from tailrace.pipeline.target import ReplicaOutput, SinkTarget, build
 from tailrace.spark.sessions import demand_java
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Pipeline:
 
     definition: Definition
     session: SparkSession | None = None
-    target: Target | None = None
+    target: SinkTarget | None = None
 
     @property
     def log(self) -> Path:
@@ -52,7 +52,7 @@ class Pipeline:
         session = self.session or self._local_session()
         refuse_unsafe(session)
         target = self.target or build(definition, config)
-        if isinstance(target, Replica):
+        if isinstance(target, ReplicaOutput):
             tell = target.notify or (lambda notice: notify(config, [notice]))
             target.states = states_of(session, definition, config, target.target, tell)
             target.registrar = registrar_of(session, definition, target.target, target.states)

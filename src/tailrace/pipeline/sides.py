@@ -14,9 +14,9 @@ from tailrace.connectors.snapshots import PagingKey
 from tailrace.errors import SourceError
 from tailrace.model.table import TableSchema
 from tailrace.override import override
-from tailrace.sinks.replica.compare import Digests, Flags, KeyRange, Replica, Suspects, Totals, one_a_key
+from tailrace.sinks.replica.compare import BucketTotals, Digests, Flags, KeyRange, ReplicaVersion, Suspects, one_a_key
 from tailrace.sinks.replica.digest import Hashes, value_hashes
-from tailrace.sinks.replica.row_outcomes import Seen
+from tailrace.sinks.replica.row_outcomes import SeenRows
 from tailrace.sinks.replica.target import Target
 
 
@@ -43,7 +43,7 @@ class Doing:
         """So many more rows are read."""
 
 
-class Part:
+class TablePart:
     """A part of a table: about `size` rows behind a key (texts of whole numbers) in its order; None: the first ones.
 
     The first reading of the source decides where it ends: at the key `until`, which later readings do not go beyond.
@@ -90,10 +90,10 @@ class Sides:
     """One table or a part of it, under the columns that it has when the comparison begins."""
 
     def __init__(
-        self, admin: Admin, place: Target, table: TableSchema, doing: Doing | None = None, part: Part | None = None
+        self, admin: Admin, place: Target, table: TableSchema, doing: Doing | None = None, part: TablePart | None = None
     ) -> None:
         self.table = table
-        replica, self.layout = Replica.of(place, table)
+        replica, self.layout = ReplicaVersion.of(place, table)
         self.is_missing = replica.is_missing
         self._columns = replica.columns
         self.expected = replica.count()
@@ -112,14 +112,14 @@ class Sides:
         with self._admin.now() as now:
             yield from self._heard(self._rows(now), "the source is read once more")
 
-    def totals(self) -> tuple[Totals, Position]:
+    def totals(self) -> tuple[BucketTotals, Position]:
         """What the source holds now, by buckets, and a position by which the log has it."""
         with self._admin.now() as now:
-            return Totals(self._heard(self._rows(now), "the source is read")), now.horizon
+            return BucketTotals(self._heard(self._rows(now), "the source is read")), now.horizon
 
-    def target_totals(self) -> Totals:
+    def target_totals(self) -> BucketTotals:
         """What the target holds now, by buckets."""
-        return Totals(self._heard(self.target().rows(), "the replica is read"))
+        return BucketTotals(self._heard(self.target().rows(), "the replica is read"))
 
     def _heard(self, rows: Iterator[Digests], doing: str) -> Iterator[Digests]:
         table = str(self.table.id)
@@ -129,9 +129,9 @@ class Sides:
             yield each
         self._doing.begin(table, "the pipeline is waited for", 0)
 
-    def target(self) -> Replica:
+    def target(self) -> ReplicaVersion:
         """The target as it is now."""
-        replica, layout = Replica.of(self._place, self.table)
+        replica, layout = ReplicaVersion.of(self._place, self.table)
         if layout != self.layout:
             raise self._changed()
         return replica if self._part is None else replica.within(self._part.range)
@@ -145,7 +145,7 @@ class Sides:
         hashes = self.layout.key_hashes(pa.concat_tables(found))
         return KeyQuery(suspects, wanted, hashes == suspects.hashes)
 
-    def seen(self, asked: KeyQuery, chosen: Flags) -> tuple[Seen, Position]:
+    def seen(self, asked: KeyQuery, chosen: Flags) -> tuple[SeenRows, Position]:
         """What the source holds now of the chosen keys, and a position by which the log has it."""
         rows, versions = (np.zeros(len(asked.suspects), np.uint64) for _ in range(2))
         wanted = [asked.texts[place] for place in np.flatnonzero(chosen)]
@@ -156,7 +156,7 @@ class Sides:
                 places, known = asked.suspects.places(digests.keys)
                 rows[places[known]] = digests.whole[known]
                 versions[places[known]] = value_hashes(version)[known]
-            return Seen(rows, versions), now.horizon
+            return SeenRows(rows, versions), now.horizon
 
     def held(self, suspects: Suspects) -> Hashes:
         """What the target holds now of some keys: the hashes of their rows, 0 where there is none."""

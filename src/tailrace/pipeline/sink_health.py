@@ -25,7 +25,7 @@ _NAMED = "check what `catalog` or `url` names, the network, and the properties t
 _WAITS = "; the pipeline waits for it, and goes on by itself; remedy: "
 
 
-class Probe(Protocol):
+class SinkProbe(Protocol):
     """Asks a sink whether it is there."""
 
     def look(self, seconds: float) -> tuple[str, bool] | None:
@@ -36,7 +36,7 @@ class Probe(Protocol):
 
 
 class _Folder:
-    """Implements Probe for a folder of this machine."""
+    """Implements SinkProbe for a folder of this machine."""
 
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
@@ -46,7 +46,7 @@ class _Folder:
         return None if found is None else (found.what, True)
 
 
-def probe(definition: Definition) -> tuple[Probe, str] | None:
+def probe(definition: Definition) -> tuple[SinkProbe, str] | None:
     """What asks the sink, and how to help it; None for one that has no place, or that Spark alone can reach."""
     target = definition.sink.target
     if isinstance(target, KafkaTarget):

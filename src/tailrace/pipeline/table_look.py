@@ -8,7 +8,7 @@ from contextlib import suppress
 from tailrace.errors import TailraceError
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.sink_check import captured_now
-from tailrace.pipeline.target import Replica
+from tailrace.pipeline.target import ReplicaOutput
 from tailrace.sinks.replica.states import GONE
 
 _PAUSE_SECONDS = 10.0
@@ -20,7 +20,7 @@ class TableLook:
     Such a table may have come and gone between two looks of the planner, which then never tells that it is gone.
     """
 
-    def __init__(self, definition: Definition, target: Replica) -> None:
+    def __init__(self, definition: Definition, target: ReplicaOutput) -> None:
         self._definition, self._target = definition, target
         self._compared: set[str] | None = None
         self._next = 0.0

@@ -18,15 +18,15 @@ from typing import Any, Protocol
 from tailrace.connectors.notifications import REPLICA, Notice
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.sinks.replica.reports import TableReport
-from tailrace.sinks.replica.sink import Known
+from tailrace.sinks.replica.sink import KnownTables
 from tailrace.sinks.replica.states import (
     ASIDE,
     COMPLETE,
     GONE,
     INCOMPLETE,
     READING,
-    Event,
-    Seen,
+    SeenVersion,
+    TableEvent,
     TableState,
     first,
     from_text,
@@ -127,14 +127,14 @@ class TableStates:
         return tuple(line(name, state, self.reaction) for name, state in lacking.items())
 
     @property
-    def known(self) -> Known:
+    def known(self) -> KnownTables:
         """What a micro-batch has to know of the tables."""
         seen = {name: state.seen for name, state in self._tables.items() if state.seen is not None}
         gone = frozenset(name for name, state in self._tables.items() if state.state == GONE)
         is_put_aside = self.reaction.mode == "set_aside"
         incomplete = {name: state for name, state in self._tables.items() if state.state == INCOMPLETE}
         put_aside = {name: "; ".join(state.why) for name, state in incomplete.items()} if is_put_aside else {}
-        return Known(seen, gone, put_aside)
+        return KnownTables(seen, gone, put_aside)
 
     def written(self, batch: int, reports: Iterable[TableReport]) -> None:
         """Update the states once a micro-batch is written, ask for tables that are incomplete, and store that."""
@@ -159,7 +159,7 @@ class TableStates:
             before, names = dict(self._tables), {*tables}
             for name in {*before, *others} - names:
                 if name not in before or before[name].state != GONE:
-                    self._event(name, Event.DROPPED)
+                    self._event(name, TableEvent.DROPPED)
             self._tell(before)
             self._store()
 
@@ -168,41 +168,41 @@ class TableStates:
         if report.renamed_from is not None:
             self._rename(before.get(report.renamed_from), report.renamed_from, name)
         if report.stopped is not None and name in self._tables and self._tables[name].request == report.stopped:
-            self._event(name, Event.STOPPED)
+            self._event(name, TableEvent.STOPPED)
         if report.lacking is not None:
-            self._event(name, Event.LACKING, why=report.lacking)
+            self._event(name, TableEvent.LACKING, why=report.lacking)
         if report.reminder is not None and (name not in self._tables or self._tables[name].state == COMPLETE):
-            self._event(name, Event.LACKING, why=report.reminder)
+            self._event(name, TableEvent.LACKING, why=report.reminder)
         if report.lasting is not None:
             self._last(name, report.lasting)
         if report.begun is not None:
-            self._event(name, Event.BEGUN, request=report.begun)
+            self._event(name, TableEvent.BEGUN, request=report.begun)
         if report.snapshot is not None:
-            self._event(name, Event.BEGUN, request=_SNAPSHOT + report.snapshot)
+            self._event(name, TableEvent.BEGUN, request=_SNAPSHOT + report.snapshot)
         if report.ended is not None:
-            self._event(name, Event.ENDED, request=report.ended)
+            self._event(name, TableEvent.ENDED, request=report.ended)
         if report.is_gone and (name in self._tables or report.version is not None):
-            self._event(name, Event.DROPPED)
+            self._event(name, TableEvent.DROPPED)
         elif (
             (report.is_there and name in self._tables)
             or report.upserted
             or report.deleted
             or (report.version is not None and name not in self._tables)
         ):
-            self._event(name, Event.WRITTEN)
+            self._event(name, TableEvent.WRITTEN)
         elif report.is_there and name in self._tables:
-            self._event(name, Event.WRITTEN)  # by a run that was killed before it stored that
+            self._event(name, TableEvent.WRITTEN)  # by a run that was killed before it stored that
         if report.aside is not None:
-            self._event(name, Event.SET_ASIDE, why=report.aside.partition("\n")[0])
+            self._event(name, TableEvent.SET_ASIDE, why=report.aside.partition("\n")[0])
             self._tables[name] = replace(self._tables[name], is_cured=report.is_cured)
         if report.version is not None and report.table_id is not None and name in self._tables:
-            self._tables[name] = replace(self._tables[name], seen=Seen(report.version, report.table_id))
+            self._tables[name] = replace(self._tables[name], seen=SeenVersion(report.version, report.table_id))
 
     def _last(self, name: str, why: str) -> None:
         """Note why a table stays incomplete whatever is read, or that nothing keeps it incomplete any more."""
         known = self._tables.get(name)
         if why and (known is None or why not in known.why):
-            self._event(name, Event.LACKING, why=why)
+            self._event(name, TableEvent.LACKING, why=why)
         known = self._tables.get(name)
         if known is not None and known.lasting != why:
             reasons = tuple(each for each in known.why if each != known.lasting or each == why)
@@ -212,11 +212,11 @@ class TableStates:
         """Rows of a table that was incomplete are as incomplete under another name, and the others as complete."""
         reasons = () if known is None else known.left_behind
         if reasons:
-            self._event(new, Event.LACKING, why=f"it was {shown(old)}, which was incomplete: {'; '.join(reasons)}")
+            self._event(new, TableEvent.LACKING, why=f"it was {shown(old)}, which was incomplete: {'; '.join(reasons)}")
         else:
-            self._event(new, Event.RENAMED)
+            self._event(new, TableEvent.RENAMED)
 
-    def _event(self, name: str, event: Event, *, why: str | None = None, request: str | None = None) -> None:
+    def _event(self, name: str, event: TableEvent, *, why: str | None = None, request: str | None = None) -> None:
         now, known = self.clock(), self._tables.get(name)
         if known is None:
             self._tables[name] = first(event, now, why=why, request=request)
@@ -239,10 +239,10 @@ class TableStates:
             if state.request is None or state.request in queued or self.is_waiting(state.request):
                 continue
             if state.request.startswith(_SNAPSHOT):
-                self._tables[name] = state if shown(name) in left else state.after(Event.ENDED, self.clock())
+                self._tables[name] = state if shown(name) in left else state.after(TableEvent.ENDED, self.clock())
                 continue
             why = next((one.why for one in progress.incomplete if one.table == shown(name)), None)
-            self._event(name, Event.STOPPED, why=why)
+            self._event(name, TableEvent.STOPPED, why=why)
             if self.discard is not None:
                 self.discard(name)
 
@@ -259,9 +259,9 @@ class TableStates:
                 self.ask(shown(name), request)
             except TailraceError as error:
                 log.warning("%s cannot be asked for again: %s", shown(name), error)
-                self._event(name, Event.ASKED)  # not at every look
+                self._event(name, TableEvent.ASKED)  # not at every look
                 continue
-            self._event(name, Event.ASKED, request=request)
+            self._event(name, TableEvent.ASKED, request=request)
 
     def _is_due(self, state: TableState) -> bool:
         pause = min(self.reaction.pause_seconds * 2 ** max(0, state.tries - 1), _LONGEST_PAUSE_SECONDS)

@@ -27,7 +27,7 @@ Tables = set[TableOverview]
 
 
 @dataclass(frozen=True)
-class Edit:
+class PropertyEdit:
     """A property of a file and its new value, None where no value of it would do; and whether it is written."""
 
     file: str
@@ -37,7 +37,7 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class Change:
+class TablesChange:
     """What was done. `published` were added to what the source sends, `published_in` says where.
 
     `edit` is None if the file says it already, `signal` None for a pipeline that has not begun: its first snapshot will
@@ -46,12 +46,12 @@ class Change:
 
     tables: tuple[str, ...]
     published: tuple[str, ...]
-    edit: Edit | None
+    edit: PropertyEdit | None
     signal: Sent | None
     published_in: str = ""
 
 
-def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
+def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> TablesChange:
     """Capture more tables; `kind` is how their rows are read: incremental, blocking or none.
 
     Raises ConfigError for tables that are not there or cannot be read so, SourceError, OffsetError where the pipeline
@@ -75,7 +75,7 @@ def add(file: Path, names: Sequence[str], kind: str = INCREMENTAL) -> Change:
     if edit is not None and edit.written:
         _write(edit, file, definition)
     signal = _sent(definition, ADD, tables, kind) if has_begun else None
-    return Change(tuple(table.name for table in tables), tuple(published), edit, signal, admin.extended())
+    return TablesChange(tuple(table.name for table in tables), tuple(published), edit, signal, admin.extended())
 
 
 def _refuse(admin: Admin, tables: Sequence[TableOverview], kind: str) -> None:
@@ -97,7 +97,7 @@ def _refuse(admin: Admin, tables: Sequence[TableOverview], kind: str) -> None:
         raise (SourceError if problems else ConfigError)("; ".join(what), where=where, remedy="; ".join(remedies))
 
 
-def remove(file: Path, names: Sequence[str]) -> Change:
+def remove(file: Path, names: Sequence[str]) -> TablesChange:
     """Capture tables no longer. Raises ConfigError for tables that are not captured, or if none would be left."""
     definition = load(file)
     config = definition.config()
@@ -116,7 +116,7 @@ def remove(file: Path, names: Sequence[str]) -> Change:
     if edit.written:
         _write(edit, file, definition)
     signal = _sent(definition, REMOVE, tables, None) if has_begun else None
-    return Change(tuple(table.name for table in tables), (), edit, signal)
+    return TablesChange(tuple(table.name for table in tables), (), edit, signal)
 
 
 def _named(name: str, overview: Sequence[TableOverview]) -> TableOverview:
@@ -155,7 +155,7 @@ def _edit(
     before: set[TableOverview],
     after: set[TableOverview],
     overview: list[TableOverview],
-) -> Edit:
+) -> PropertyEdit:
     """The property that makes the pipeline capture `after` instead of `before`, and whether it can be written."""
     source, package = _source(file, definition), definition.package()
     given = stored(source)
@@ -170,10 +170,10 @@ def _edit(
         name, value = package.exclude_list, ",".join([exclude, *removed] if exclude else removed)
     try:
         if _captured(package.resolve({**definition.properties(), name: value}, CHECKS), overview) == after:
-            return Edit(str(source), name, value, edited(source, name, value) is not None)
+            return PropertyEdit(str(source), name, value, edited(source, name, value) is not None)
     except ConfigError:
         pass  # Lists that exclude each other, for instance: there is nothing that could be written for them.
-    return Edit(str(source), name, None, False)
+    return PropertyEdit(str(source), name, None, False)
 
 
 def _listed(given: object) -> str:
@@ -199,7 +199,7 @@ def _without(include: str, tables: Tables, left: Tables) -> str:
     return ",".join(items)
 
 
-def _write(edit: Edit, file: Path, definition: Definition) -> None:
+def _write(edit: PropertyEdit, file: Path, definition: Definition) -> None:
     source = _source(file, definition)
     text = edited(source, edit.property, str(edit.value))
     assert text is not None  # tried before, see _edit

@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 WATCHED = 20
 
 
-class Target(Protocol):
+class SinkTarget(Protocol):
     """A sink as the runner sees it. Those that count for themselves have `written`, events by batch id."""
 
     @property
@@ -58,7 +58,7 @@ class Target(Protocol):
         """A writer of the stream `frame`, whose rows have that shape; trigger and checkpoint are not its business."""
 
 
-def build(definition: Definition, config: Config) -> Target:
+def build(definition: Definition, config: Config) -> SinkTarget:
     """The target that the definition's sink names."""
     target = definition.sink.target
     if isinstance(target, KafkaTarget):
@@ -70,7 +70,7 @@ def build(definition: Definition, config: Config) -> Target:
         if config[TRANSFORM_NAMES]:
             log.warning("transforms: no effect on a replica, which holds tables; they work on records")
         aside = tuple(table.unique for table in tables_of_signals(config))
-        return Replica(target, aside=aside, notify=lambda notice: notify(config, [notice]))
+        return ReplicaOutput(target, aside=aside, notify=lambda notice: notify(config, [notice]))
     if isinstance(target, FileTarget):
         if definition.sink.kind == "parquet":
             return ParquetSink(target.path)
@@ -85,7 +85,7 @@ def build(definition: Definition, config: Config) -> Target:
 
 
 @dataclass
-class Replica:
+class ReplicaOutput:
     """The replica sink, hooked into a stream. `written` counts the rows it changed by batch, `rows` by table.
 
     `watch` is shown, on the driver, the first WATCHED batches of changes of every micro-batch, once they are written.

@@ -16,7 +16,7 @@ from tailrace.sinks.replica.modes import COLUMNS, LATEST, Kind, Metadata, Mode
 from tailrace.sinks.replica.roots import DATABASE_FORMAT, ICEBERG, Format, database_root
 
 
-class Part(BaseModel):
+class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
@@ -84,7 +84,7 @@ def _topic(text: str) -> str:
     return plain(text)
 
 
-class KafkaTarget(Part):
+class KafkaTarget(Section):
     """A Kafka cluster; `properties` are the producer's (librdkafka's names) and win over the defaults."""
 
     bootstrap_servers: str = Field(alias="bootstrap.servers", min_length=1)
@@ -117,14 +117,14 @@ def _distinct(names: dict[str, str]) -> dict[str, str]:
     return names
 
 
-class Http(Part):
+class HttpSection(Section):
     """Where metrics, health checks and the console are served; on this machine alone unless `host` says otherwise."""
 
     port: Annotated[int, Field(ge=0, le=65535)]
     host: str = Field(default="127.0.0.1", min_length=1)
 
 
-class ReadAgain(Part):
+class ReadAgain(Section):
     """How a table is read again: so many rows a second at most (0: as many as can be read), and at most so often."""
 
     rows_per_second: Annotated[int, Field(ge=0)] = 0
@@ -136,7 +136,7 @@ class ReadAgain(Part):
         return _seconds(self.at_most_every)
 
 
-class Reconcile(Part):
+class Reconcile(Section):
     """Whether a replica is compared with its source all the time, by so many rows a second; `repair`: and repaired."""
 
     continuous: bool = False
@@ -151,7 +151,7 @@ _LATEST_METADATA = ["commit_time", "position", "op"]
 _STRICT = ("hive", "glue")
 
 
-class ReplicaTarget(Part):
+class ReplicaTarget(Section):
     """Tables, each kept equal to its source table; `on_drop`: or not, once that is dropped.
 
     Delta tables lie below `path`; a `catalog` shows them by name in a `namespace`. Iceberg tables are in a `namespace`
@@ -308,17 +308,17 @@ class ReplicaTarget(Part):
         return None if self.retention is None else _minutes(self.retention)
 
 
-class FileTarget(Part):
+class FileTarget(Section):
     """A directory of files."""
 
     path: Location
 
 
-class NoSettings(Part):
+class NoSettings(Section):
     """A target without settings."""
 
 
-class Sink(Part):
+class Sink(Section):
     """Where changes go: exactly one of the targets."""
 
     kafka: KafkaTarget | None = None

@@ -13,7 +13,7 @@ from tailrace.pipeline.complete import CompleteWatch
 from tailrace.pipeline.continuous import Continuous
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.files import checkpoint_file
-from tailrace.pipeline.target import Replica, Target
+from tailrace.pipeline.target import ReplicaOutput, SinkTarget
 from tailrace.pipeline.verified import FILE as VERIFIED_FILE
 from tailrace.sinks.replica.states import COMPLETE, INCOMPLETE, TableState
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 class Watches:
     """Follow one run."""
 
-    def __init__(self, session: SparkSession, definition: Definition, config: Config, target: Target) -> None:
-        self._states = target.states if isinstance(target, Replica) else None
+    def __init__(self, session: SparkSession, definition: Definition, config: Config, target: SinkTarget) -> None:
+        self._states = target.states if isinstance(target, ReplicaOutput) else None
         self._continuous: Continuous | None = None
         settings = definition.reconcile
         if self._states is not None and settings is not None and settings.continuous:
             verified = checkpoint_file(session, definition.checkpoint, VERIFIED_FILE)
             self._continuous = Continuous(definition, verified, self._states.notify)
-        publish = partial(target.publish, definition.name) if isinstance(target, Replica) else None
+        publish = partial(target.publish, definition.name) if isinstance(target, ReplicaOutput) else None
         file = checkpoint_file(session, definition.checkpoint, COMPLETE_FILE)
         self._complete = CompleteWatch(file, config, self._tables, publish)
 

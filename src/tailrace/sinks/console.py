@@ -26,7 +26,7 @@ Columns = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Event:
+class ConsoleEvent:
     """A change for reading; empty where there is no key or image."""
 
     ts: datetime | None
@@ -55,13 +55,15 @@ class ConsoleSink:
         count = 0
         for row in columns.toLocalIterator():
             self._width = min(max(self._width, len(row["topic"])), 48)
-            event = Event(row["ts"], row["op"], row["topic"], *map(_object, (row["key"], row["before"], row["after"])))
+            event = ConsoleEvent(
+                row["ts"], row["op"], row["topic"], *map(_object, (row["key"], row["before"], row["after"]))
+            )
             self.console.print(line(event, self._width), no_wrap=True, overflow="ellipsis", crop=True)
             count += 1
         self.written[batch_id] = count
 
 
-def line(event: Event, width: int = 0) -> Text:
+def line(event: ConsoleEvent, width: int = 0) -> Text:
     """An event as one line of text. `width` is that of the topic's column."""
     ts = event.ts
     text = Text().append(f"{ts:%H:%M:%S}.{ts.microsecond // 1000:03d} " if ts else " " * 13, style="dim")

@@ -27,7 +27,7 @@ from tailrace.model.arrow import repeat
 from tailrace.model.change import DELETE, READ, ChangeBatch
 from tailrace.snapshot.chunk_size import ChunkSize
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, Request
+from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, TableRequest
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class IncrementalSnapshots:
         return stages, chunk
 
     def _tried(
-        self, session: ChunkSession, progress: Progress, request: Request
+        self, session: ChunkSession, progress: Progress, request: TableRequest
     ) -> tuple[Progress, ReadChunk | None, str]:
         try:
             self._check_captured(request)
@@ -113,13 +113,15 @@ class IncrementalSnapshots:
             after, status = _given_up(self._failures, progress, error)
             return after, None, status
 
-    def _check_captured(self, request: Request) -> None:
+    def _check_captured(self, request: TableRequest) -> None:
         """Raise Unread for a table that the lists exclude: whoever may signal may not read it."""
         if not TableFilter.from_config(self.config).captures(request.id(self.config)):
             is_faulty = self.config[COMPAT_FAULTS]
             raise Unread(UNCAPTURED, self._server.faulty_status if is_faulty else NOT_CAPTURED)
 
-    def _chunk(self, table: ChunkTable, progress: Progress, request: Request) -> tuple[Progress, ReadChunk | None, str]:
+    def _chunk(
+        self, table: ChunkTable, progress: Progress, request: TableRequest
+    ) -> tuple[Progress, ReadChunk | None, str]:
         after, read, fence = self._read(table, progress, request)
         # While nobody alters the table, so that the log up to there knows it by no other columns and keys.
         end, identity = table.end(), table.identity()
@@ -131,7 +133,7 @@ class IncrementalSnapshots:
         return after, ReadChunk(rows, fence, end, identity, request.whole, _begins(progress, after)), DONE
 
     def _read(
-        self, table: ChunkTable, progress: Progress, request: Request
+        self, table: ChunkTable, progress: Progress, request: TableRequest
     ) -> tuple[Progress, tuple[pa.StructArray, pa.StructArray] | None, str]:
         """The state after the next chunk, its row images and keys without a row, None where the table is empty.
 

@@ -17,7 +17,7 @@ from tailrace.config import Config
 from tailrace.config.overrides import unmatched
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.snapshot_ports import SnapshotHandle, Snapshots, SnapshotSplit
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.snapshots import SnapshotPlace
 from tailrace.connectors.split_sizes import BATCH_BYTES, SPLIT_BYTES, at_once, fits
 from tailrace.errors import SourceError
 from tailrace.snapshot.reading import Reading
@@ -55,7 +55,7 @@ class InitialSnapshot:
         found = self._server.sizes(self.config)
         if fits(self.config, found):
             return None
-        return Reading(Place(tuple(name for name, _ in found), is_whole=True))
+        return Reading(SnapshotPlace(tuple(name for name, _ in found), is_whole=True))
 
     @property
     def has_begun(self) -> bool:
@@ -120,7 +120,7 @@ class InitialSnapshot:
             self._export = None
         self._left, self._kept, self._since, self._is_resumed = [], None, None, False
 
-    def _resume(self, application: str, place: Place) -> None:
+    def _resume(self, application: str, place: SnapshotPlace) -> None:
         self._export = self._server.open(self.config, application)
         place = self._server.verified(self.config, self._export, place)
         log.info("the snapshot resumes: %d tables are left, the first after %s", len(place.left), place.last)
@@ -141,8 +141,8 @@ class InitialSnapshot:
             room -= taken[-1].bytes
         return taken
 
-    def _place(self) -> Place:
+    def _place(self) -> SnapshotPlace:
         """What is left to read."""
         names = dict.fromkeys(name for split in self._left for name in split.names)
         point = self._left[0].resume_point if self._left else None
-        return Place(tuple(names)) if point is None else replace(point, left=tuple(names))
+        return SnapshotPlace(tuple(names)) if point is None else replace(point, left=tuple(names))

@@ -30,7 +30,7 @@ from tailrace.errors import SignalError
 from tailrace.model.table import TableId
 from tailrace.snapshot import signals
 from tailrace.snapshot.incomplete import Incomplete, with_table, without_tables
-from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, Request
+from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, TableRequest
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 class Undo:
     """The fields of a Progress that a chunk changes, with their values before it."""
 
-    queue: tuple[Request, ...]
+    queue: tuple[TableRequest, ...]
     last: PagingKey | None
     maximum: PagingKey | None
     rows: int
@@ -65,7 +65,7 @@ class Progress:
     """
 
     handled: tuple[Mark, ...] | None = ()
-    queue: tuple[Request, ...] = ()
+    queue: tuple[TableRequest, ...] = ()
     last: PagingKey | None = None
     maximum: PagingKey | None = None
     _: KW_ONLY
@@ -182,9 +182,9 @@ class Progress:
             return bool(self._blocking())
         return bool(self.queue) and not self.paused and self.queue[0].kind == kind
 
-    def _blocking(self) -> dict[int, Request]:
+    def _blocking(self) -> dict[int, TableRequest]:
         """What the next blocking snapshot reads, by the places in the queue: one signal's tables, each once."""
-        found: dict[int, Request] = {}
+        found: dict[int, TableRequest] = {}
         for place, request in enumerate(self.queue):
             others = [one for one in found.values() if one.signal != request.signal or one.table == request.table]
             if request.kind == BLOCKING and not others:
@@ -193,13 +193,13 @@ class Progress:
                 break
         return found
 
-    def without_blocking(self) -> tuple[Progress, tuple[Request, ...]]:
+    def without_blocking(self) -> tuple[Progress, tuple[TableRequest, ...]]:
         """The state once the next blocking snapshot is read, and its requests, of different tables each."""
         present = self._blocking()
         queue = tuple(request for place, request in enumerate(self.queue) if place not in present)
         return replace(self, undo=self._now())._with(queue), tuple(present.values())
 
-    def _with(self, queue: tuple[Request, ...]) -> Progress:
+    def _with(self, queue: tuple[TableRequest, ...]) -> Progress:
         """The state with another queue; a pause ends when no incremental snapshot is left."""
         return replace(self, queue=queue, paused=self.paused and _any_incremental(queue))
 
@@ -215,7 +215,7 @@ class Progress:
             return self._stopped(signal, known)
         return replace(self, paused=signal.type == signals.PAUSE)._with(self.queue)
 
-    def asking(self, requests: Iterable[Request]) -> Progress:
+    def asking(self, requests: Iterable[TableRequest]) -> Progress:
         """The state with more requests; the tables that they read are no longer incomplete.
 
         Raises SignalError where they are too large: they are part of every offset until they are carried out.
@@ -227,7 +227,7 @@ class Progress:
             raise SignalError(what, remedy="ask for less at a time, or when the snapshots before are done")
         return replace(self, queue=self.queue + more, incomplete=_asked_again(self.incomplete, more))
 
-    def giving_up(self, requests: Iterable[Request], why: str) -> Progress:
+    def giving_up(self, requests: Iterable[TableRequest], why: str) -> Progress:
         """The state in which the tables of these requests are incomplete."""
         state = self
         for request in requests:
@@ -266,19 +266,19 @@ class Progress:
         return replace(state._at_next(), undo=None)._with(left)
 
 
-def _asked_again(known: tuple[Incomplete, ...], requests: tuple[Request, ...]) -> tuple[Incomplete, ...]:
+def _asked_again(known: tuple[Incomplete, ...], requests: tuple[TableRequest, ...]) -> tuple[Incomplete, ...]:
     """The incomplete tables that stay so when these requests are carried out."""
     whole = {request.table for request in requests if request.keys is None}
     some = {request.table for request in requests if request.keys is not None}
     return without_tables(without_tables(known, whole), some, of_keys=True)
 
 
-def _size(requests: tuple[Request, ...]) -> int:
+def _size(requests: tuple[TableRequest, ...]) -> int:
     """Bytes that requests take in an offset."""
     return sum(len(json.dumps(request.to_json())) for request in requests)
 
 
-def _any_incremental(queue: tuple[Request, ...]) -> bool:
+def _any_incremental(queue: tuple[TableRequest, ...]) -> bool:
     return any(request.kind == INCREMENTAL for request in queue)
 
 
@@ -289,7 +289,7 @@ def _mark(node: Any) -> Mark:
     return (node["id"], node["row"]) if isinstance(node, dict) else (node[0], node[1])
 
 
-def _undo(node: Any, queue: tuple[Request, ...]) -> Undo | None:
+def _undo(node: Any, queue: tuple[TableRequest, ...]) -> Undo | None:
     """The state before; in version 1 a list, which the first releases wrote without the last item."""
     if node is None:
         return None
@@ -299,9 +299,9 @@ def _undo(node: Any, queue: tuple[Request, ...]) -> Undo | None:
     return Undo(_queue(node["queue"], queue), last, maximum, node["rows"], node.get("key"))
 
 
-def _queue_json(queue: tuple[Request, ...]) -> list[dict[str, Any]]:
+def _queue_json(queue: tuple[TableRequest, ...]) -> list[dict[str, Any]]:
     return [request.to_json() for request in queue]
 
 
-def _queue(node: list[Any], present: tuple[Request, ...] = ()) -> tuple[Request, ...]:
-    return tuple(present[item] if isinstance(item, int) else Request.from_json(item) for item in node)
+def _queue(node: list[Any], present: tuple[TableRequest, ...] = ()) -> tuple[TableRequest, ...]:
+    return tuple(present[item] if isinstance(item, int) else TableRequest.from_json(item) for item in node)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.snapshots import SnapshotPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class Reading:
     began at `since_ms` (milliseconds since 1970), when `since_splits` were read.
     """
 
-    place: Place
-    undo: Place | None = None
+    place: SnapshotPlace
+    undo: SnapshotPlace | None = None
     touched: tuple[str, ...] = ()
     splits: int = 0
     of: int = 0
@@ -45,9 +45,11 @@ class Reading:
     @staticmethod
     def from_json(node: dict[str, Any]) -> Reading:
         """The inverse of `to_json`."""
-        undo = None if node["undo"] is None else Place.from_json(node["undo"])
+        undo = None if node["undo"] is None else SnapshotPlace.from_json(node["undo"])
         since = node.get("since_ms"), node.get("since_splits", 0)
-        return Reading(Place.from_json(node["place"]), undo, tuple(node["touched"]), node["splits"], node["of"], *since)
+        return Reading(
+            SnapshotPlace.from_json(node["place"]), undo, tuple(node["touched"]), node["splits"], node["of"], *since
+        )
 
     def settled(self) -> Reading:
         """The state once the last rows are committed."""

@@ -35,7 +35,7 @@ from tailrace.snapshot.signals import (
     BLOCKING,
     INCREMENTAL,
     REMOVE,
-    Request,
+    TableRequest,
     check_no_surrogate,
     check_size,
 )
@@ -217,7 +217,7 @@ class RequestedSnapshots:
             return NextBatch(after, planned.end, True, splits=_announced(planned.splits, (*notices, *told)))
         return NextBatch(progress, planned.end, moves or planned.end is not None, notices=notices)
 
-    def _without_unknown(self, done: Progress, requests: Sequence[Request]) -> tuple[Progress, tuple[Notice, ...]]:
+    def _without_unknown(self, done: Progress, requests: Sequence[TableRequest]) -> tuple[Progress, tuple[Notice, ...]]:
         """The state in which tables that the snapshot goes without are incomplete; the notifications of those.
 
         They do not exist, or the lists exclude them, which the reference engine does not tell.

@@ -79,7 +79,7 @@ def parsed(text: str, name: str | None) -> Signal | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TableRequest:
     """A table that is to be read: by which signal, in which way, which of its rows, by which key.
 
     Or the rows of some keys (texts) alone, those that are there no more included. `table` is the table's shown name;
@@ -120,12 +120,12 @@ class Request:
         }
 
     @staticmethod
-    def from_json(node: dict[str, Any] | list[Any]) -> Request:
+    def from_json(node: dict[str, Any] | list[Any]) -> TableRequest:
         """The inverse of `to_json`, for the list of offsets of version 1 as well."""
         if isinstance(node, list):
             node = dict(zip(_FIELDS_OF_VERSION_1, node, strict=False))
         keys, leading = node.get("keys"), node.get("leading", ())
-        return Request(
+        return TableRequest(
             node["signal"],
             node["kind"],
             node["table"],
@@ -149,7 +149,7 @@ def table_of(config: Config, name: str, leading: tuple[str, ...] = ()) -> TableI
     return TableId(known["database"], known["schema"], known.get("table", ""), shown)
 
 
-def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
+def requests(signal: Signal, tables: Iterable[TableId]) -> list[TableRequest]:
     """What an execute-snapshot signal asks for, table by table. Malformed parts are logged and ignored.
 
     Raises SignalError for expressions that take too long.
@@ -159,7 +159,7 @@ def requests(signal: Signal, tables: Iterable[TableId]) -> list[Request]:
     return [replace(request, leading=dotted.get(request.table, ())) for request in _requests(signal, known)]
 
 
-def _requests(signal: Signal, tables: list[TableId]) -> list[Request]:
+def _requests(signal: Signal, tables: list[TableId]) -> list[TableRequest]:
     content = signal.content()
     if content is None:
         return []
@@ -186,11 +186,12 @@ def _requests(signal: Signal, tables: list[TableId]) -> list[Request]:
     by_table = _by_table(signal, conditions, listed)
     is_again = content.get("again") is True
     return [
-        Request(signal.id, kind, name, by_table.get(name), surrogate=surrogate, is_again=is_again) for name in listed
+        TableRequest(signal.id, kind, name, by_table.get(name), surrogate=surrogate, is_again=is_again)
+        for name in listed
     ]
 
 
-def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[Request]:
+def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[TableRequest]:
     """Requests for keys of one table, as many as a chunk reads each."""
     is_keys = isinstance(listed, list) and all(
         isinstance(key, list) and all(isinstance(part, str) for part in key) for key in listed
@@ -200,7 +201,7 @@ def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[
         return []
     keys = [tuple(key) for key in listed]
     chunks = (keys[start : start + KEYS_AT_ONCE] for start in range(0, len(keys), KEYS_AT_ONCE))
-    return [Request(signal.id, kind, tables[0], keys=tuple(chunk)) for chunk in chunks]
+    return [TableRequest(signal.id, kind, tables[0], keys=tuple(chunk)) for chunk in chunks]
 
 
 def collections(signal: Signal, content: dict[str, Any], tables: Iterable[str]) -> list[str]:

@@ -14,7 +14,7 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.notifications import Notice, is_wanted
 from tailrace.connectors.snapshot_ports import Cuts, SnapshotHandle, Snapshots
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.snapshots import SnapshotPlace
 from tailrace.model.table import TableId
 from tailrace.snapshot.split_notices import around_splits
 
@@ -24,7 +24,7 @@ def planned(
     config: Config,
     handle: SnapshotHandle,
     wanted: Mapping[str, str | None] | None = None,
-    place: Place | None = None,
+    place: SnapshotPlace | None = None,
 ) -> Sequence[Any]:
     """The SnapshotSplits of all captured tables, of those `wanted`, or of what is left at `place`.
 
@@ -38,7 +38,7 @@ class _Plan:
     config: Config
     cuts: Cuts
     wanted: Mapping[str, str | None] | None
-    place: Place | None
+    place: SnapshotPlace | None
 
     @property
     def is_whole(self) -> bool:
@@ -77,7 +77,7 @@ class _Plan:
         by_name = {str(table): table for table in tables}
         return [by_name[name] for name in self.place.left if name in by_name]
 
-    def _marked(self, found: Sequence[Any], resumed: Place | None, *, is_first: bool) -> list[Any]:
+    def _marked(self, found: Sequence[Any], resumed: SnapshotPlace | None, *, is_first: bool) -> list[Any]:
         """A table's splits with the markers of its edges, or with the snapshot that began it if it is `resumed`."""
         splits = list(found)
         if splits and self.cuts.marks_tables:

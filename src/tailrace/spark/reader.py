@@ -37,7 +37,7 @@ from tailrace.spark.versions import (
 
 
 @dataclass
-class Split(InputPartition):
+class TaskSplit(InputPartition):
     """A connector's split for one task, and its label.
 
     The label is `<batch>/<place>/<splits>`. Two splits have the same label only if they hold the same changes, so a
@@ -48,12 +48,12 @@ class Split(InputPartition):
     label: str = ""
 
 
-def labelled(capture: Capture, start: Offset, end: Offset) -> list[Split]:
+def labelled(capture: Capture, start: Offset, end: Offset) -> list[TaskSplit]:
     """The splits of a micro-batch with their labels."""
     splits = capture.plan(start, end)
     snapshots = sorted({name for split in splits if (name := capture.snapshot_of(split)) is not None})
     batch = batch_label(start, end, snapshots)
-    return [Split(split, f"{batch}/{place}/{len(splits)}") for place, split in enumerate(splits)]
+    return [TaskSplit(split, f"{batch}/{place}/{len(splits)}") for place, split in enumerate(splits)]
 
 
 @contextmanager
@@ -82,14 +82,14 @@ class _Rows:
         self.__dict__.update(state)
         write_to_stderr()
 
-    def rows(self, partition: Split) -> Iterator[pa.RecordBatch]:
+    def rows(self, partition: TaskSplit) -> Iterator[pa.RecordBatch]:
         """Arrow batches of a split's rows, encoded one ahead of those Spark takes."""
         with _passing(self.capture):
             yield from ahead(self._encoded(partition))
         freeze_imports()
         failpoint.reach("after-read")
 
-    def _encoded(self, partition: Split) -> Iterator[pa.RecordBatch]:
+    def _encoded(self, partition: TaskSplit) -> Iterator[pa.RecordBatch]:
         """The same, of chunks received and decoded one ahead of this one."""
         shaper = Shaper(self.capture, self.schema, self.steps, self.run_id, partition.label)
         for chunk in ahead(self.capture.read(partition.value)):
@@ -109,7 +109,7 @@ class SnapshotReader(_Rows, DataSourceReader):
         """Plan and read in the task, which holds the exported snapshot meanwhile."""
         try:
             for split in self.capture.snapshot():
-                yield from self.rows(Split(split))
+                yield from self.rows(TaskSplit(split))
         finally:
             self.capture.close()
 
@@ -162,7 +162,7 @@ class StreamReader(_Rows, DataSourceStreamReader):
     @override
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a split; runs on an executor."""
-        assert isinstance(partition, Split)
+        assert isinstance(partition, TaskSplit)
         yield from self.rows(partition)
 
     @override

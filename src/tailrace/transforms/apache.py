@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tailrace.config.kinds import FLAG, NAMES, TEXT, optional
 from tailrace.errors import TransformError
-from tailrace.events.records import Part, Records, struct
+from tailrace.events.records import RecordPart, Records, struct
 from tailrace.model.arrow import repeat
 from tailrace.model.schema import STRING, ConnectSchema, Field
 from tailrace.override import override
@@ -48,7 +48,7 @@ class Sided(ABC):
         return out
 
     @abstractmethod
-    def of_part(self, part: Part, records: Records) -> Part:
+    def of_part(self, part: RecordPart, records: Records) -> RecordPart:
         """The side, transformed; without nulls unless they pass through."""
 
 
@@ -70,7 +70,7 @@ def sided(make: Callable[[Given, bool], Transform]) -> dict[str, Callable[[Given
     return {"$Key": lambda given: make(given, True), "$Value": lambda given: make(given, False)}
 
 
-def fields_of(part: Part, where: str, fill: bool = True) -> list[tuple[str, Part]]:
+def fields_of(part: RecordPart, where: str, fill: bool = True) -> list[tuple[str, RecordPart]]:
     """The fields of a struct, with `fill` their defaults in place of null. Raises TransformError for another type."""
     if part.schema.type != "struct":
         raise TransformError(f"a struct is expected, not {part.schema.type}", where=where)
@@ -116,7 +116,7 @@ class ReplaceField(Sided):
         self.renames: dict[str, str] = {pair[0]: pair[1] for pair in pairs}
 
     @override
-    def of_part(self, part: Part, records: Records) -> Part:
+    def of_part(self, part: RecordPart, records: Records) -> RecordPart:
         """The struct with the fields that stay."""
         fields = fields_of(part, "ReplaceField", self.fill)
         kept = [
@@ -160,12 +160,12 @@ class InsertField(Sided):
             raise given.problem("static.value", "No value specified for static field: static.field")
 
     @override
-    def of_part(self, part: Part, records: Records) -> Part:
+    def of_part(self, part: RecordPart, records: Records) -> RecordPart:
         """The struct with the fields at its end."""
         fields = fields_of(part, "InsertField", self.fill)
         for kind, (name, is_optional) in self.names.items():
             schema, values = self._inserted(kind, records)
-            fields.append((name, Part(schema.with_(optional=is_optional), values)))
+            fields.append((name, RecordPart(schema.with_(optional=is_optional), values)))
         return rebuilt(part, fields)
 
     def _inserted(self, kind: str, records: Records) -> tuple[ConnectSchema, pa.Array]:
@@ -202,7 +202,7 @@ class ExtractField(WithNulls):
         self.fill = config[_FILL]
 
     @override
-    def of_part(self, part: Part, records: Records) -> Part:
+    def of_part(self, part: RecordPart, records: Records) -> RecordPart:
         """The field."""
         for name in self.path:
             part = require(part, name, "ExtractField")
@@ -219,7 +219,7 @@ class HoistField(WithNulls):
         self.name = given.read(self.OPTIONS)[_FIELD]
 
     @override
-    def of_part(self, part: Part, records: Records) -> Part:
+    def of_part(self, part: RecordPart, records: Records) -> RecordPart:
         """The struct."""
         return struct(ConnectSchema("struct"), [(self.name, part)], len(records))
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from tailrace.config.kinds import FLAG, NAMES, TEXT, optional
 from tailrace.errors import TransformError
-from tailrace.events.records import Part, Records, struct
+from tailrace.events.records import RecordPart, Records, struct
 from tailrace.javalike.date_format import DateFormat
 from tailrace.model.arrow import flags, join, repeat
 from tailrace.override import override
@@ -46,7 +46,7 @@ class MaskField(Sided):
             raise given.problem("replacement", "A value is required", "leave it out for the zero of each type")
 
     @override
-    def of_part(self, part: Part, records: Records) -> Part:
+    def of_part(self, part: RecordPart, records: Records) -> RecordPart:
         """The struct with masked fields."""
         fields = [
             (name, self._masked(name, field) if name in self.names else field)
@@ -54,7 +54,7 @@ class MaskField(Sided):
         ]
         return struct(part.schema, fields, len(part.values))
 
-    def _masked(self, name: str, field: Part) -> Part:
+    def _masked(self, name: str, field: RecordPart) -> RecordPart:
         kind, values = field.schema.type, field.values
         is_decimal = field.schema.name == _DECIMAL
         if self.replacement is None:
@@ -74,7 +74,7 @@ class MaskField(Sided):
             masked = pa.array([mask if each else None for each in flags(values.is_valid())], values.type)
         except (OverflowError, pa.ArrowInvalid) as error:
             raise _no_value(self.replacement, kind, name) from error
-        return Part(field.schema, masked)
+        return RecordPart(field.schema, masked)
 
     def _given(self, name: str, kind: str, is_decimal: bool) -> object:
         text = self.replacement or ""

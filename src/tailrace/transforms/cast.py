@@ -13,7 +13,7 @@ import pyarrow.types as pt
 from tailrace.config.kinds import FLAG, NAMES
 from tailrace.errors import TransformError
 from tailrace.events.payload import array, from_json
-from tailrace.events.records import Part, Records, struct
+from tailrace.events.records import RecordPart, Records, struct
 from tailrace.events.value_texts import DECIMAL, value_texts
 from tailrace.model.arrow import flags, literal
 from tailrace.model.schema import ConnectSchema
@@ -73,7 +73,7 @@ class Cast(Sided):
             raise given.problem("spec", message, "give one type, or a field for each type")
 
     @override
-    def of_part(self, part: Part, records: Records) -> Part:
+    def of_part(self, part: RecordPart, records: Records) -> RecordPart:
         """The side with its values cast."""
         if self.whole:
             made = _cast(part, self.whole, f"Cast to {self.whole}", self.faults)
@@ -81,7 +81,7 @@ class Cast(Sided):
                 return made
             # The schema of a whole key or value keeps its name and what else it says.
             kept = {name: getattr(part.schema, name) for name in ("name", "version", "doc", "parameters")}
-            return Part(made.schema.with_(**kept), made.column)
+            return RecordPart(made.schema.with_(**kept), made.column)
         fields = [
             (name, _cast(field, self.casts[name], f"Cast: {name}", self.faults) if name in self.casts else field)
             for name, field in fields_of(part, "Cast", self.fill)
@@ -89,7 +89,7 @@ class Cast(Sided):
         return struct(part.schema, fields, len(part.values))
 
 
-def _cast(part: Part, kind: str, where: str, faults: bool) -> Part:
+def _cast(part: RecordPart, kind: str, where: str, faults: bool) -> RecordPart:
     """The values, and the schema with its default, as a type of `spec`. Raises TransformError."""
     schema = part.schema
     name, target = _TYPES[kind]
@@ -98,7 +98,7 @@ def _cast(part: Part, kind: str, where: str, faults: bool) -> Part:
         value = array([from_json(schema.default, schema)], schema)
         default = _constant(_values(value, schema, target, where, faults))
     made = _values(part.values, schema, target, where, faults)
-    return Part(ConnectSchema(name, optional=schema.optional, default=default), made)
+    return RecordPart(ConnectSchema(name, optional=schema.optional, default=default), made)
 
 
 def _constant(values: pa.Array) -> Any:

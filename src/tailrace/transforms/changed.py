@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tailrace.config.kinds import TEXT, optional
 from tailrace.events.equality import same
-from tailrace.events.records import Bools, Header, Part, Records
+from tailrace.events.records import Bools, Header, RecordPart, Records
 from tailrace.model.arrow import flags
 from tailrace.model.schema import OPTIONAL_STRING, ConnectSchema
 from tailrace.transforms.settings import Given, setting
@@ -57,7 +57,7 @@ class ExtractChangedRecordState:
         sides = ((self.changed, differ), (self.unchanged, ~differ))
         return tuple(_header(name, names, chosen & compared[:, None]) for name, chosen in sides if name)
 
-    def _differ(self, old: Part, new: Part) -> Bools:
+    def _differ(self, old: RecordPart, new: RecordPart) -> Bools:
         differ = ~same(old.values, new.values, new.schema)
         return differ | flags(new.values.is_valid()) if self.faults and new.schema.name == _BITS else differ
 
@@ -71,4 +71,4 @@ def _header(name: str, fields: pa.Array, chosen: Bools) -> Header:
     items = fields.take(pa.array(np.nonzero(chosen)[1], pa.int64()))
     offsets = np.concatenate([[0], np.cumsum(chosen.sum(axis=1))]).astype(np.int32)
     schema = ConnectSchema("array", optional=True, name=name, items=OPTIONAL_STRING)
-    return Header(name, Part(schema, pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items)))
+    return Header(name, RecordPart(schema, pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items)))

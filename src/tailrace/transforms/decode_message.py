@@ -12,7 +12,7 @@ import numpy as np
 from tailrace.config.kinds import FLAG
 from tailrace.errors import TransformError
 from tailrace.events.payload import array
-from tailrace.events.records import Part, Records, struct
+from tailrace.events.records import RecordPart, Records, struct
 from tailrace.model.arrow import repeat
 from tailrace.model.change import CREATE
 from tailrace.model.schema import ConnectSchema
@@ -48,7 +48,7 @@ class DecodeMessageContent:
             raise TransformError("The content of a logical decoding message is non-binary", where=_WHERE)
         return [self._decoded(records.take(places), after) for places, after in self._rows(content)]
 
-    def _rows(self, content: Part) -> Iterable[tuple[np.ndarray[Any, np.dtype[np.int64]], Part]]:
+    def _rows(self, content: RecordPart) -> Iterable[tuple[np.ndarray[Any, np.dtype[np.int64]], RecordPart]]:
         groups: dict[ConnectSchema, tuple[list[int], list[Any]]] = {}
         for place, data in enumerate(content.values.to_pylist()):
             text = (data or b"").decode("utf-8", "replace")
@@ -65,12 +65,12 @@ class DecodeMessageContent:
             places.append(place)
             values.append(row)
         for schema, (places, values) in groups.items():
-            yield np.array(places, np.int64), Part(schema, array(values, schema))
+            yield np.array(places, np.int64), RecordPart(schema, array(values, schema))
 
-    def _decoded(self, records: Records, after: Part) -> Records:
+    def _decoded(self, records: Records, after: RecordPart) -> Records:
         assert records.value is not None
         fields = [(name, part) for name, part in records.value.fields() if name != "message"]
         create = repeat(CREATE, len(records))
-        fields = [(name, Part(part.schema, create) if name == "op" else part) for name, part in fields]
+        fields = [(name, RecordPart(part.schema, create) if name == "op" else part) for name, part in fields]
         schema = ConnectSchema("struct", name=f"{records.value.schema.name}.Envelope")
         return records.with_(key=None, value=struct(schema, [*fields, ("after", after)], len(records)))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config.kinds import COUNT, POSITIVE_INT, TEXT
-from tailrace.events.records import Integers, Part, Records, struct
+from tailrace.events.records import Integers, RecordPart, Records, struct
 from tailrace.model.arrow import flags, indices, mask
 from tailrace.model.schema import Field
 from tailrace.model.source import AFTER, BEFORE
@@ -97,12 +97,12 @@ def _is_row(field: Field) -> bool:
 class _Row:
     """A row image, with the lengths of its fields that may be shortened: 0 where they may not."""
 
-    part: Part
+    part: RecordPart
     lengths: dict[str, Integers]
     total: Integers
 
     @staticmethod
-    def of(part: Part, least: int) -> _Row:
+    def of(part: RecordPart, least: int) -> _Row:
         there = flags(part.values.is_valid())
         lengths = {
             name: np.where(there & (found > least), found, 0)
@@ -111,7 +111,7 @@ class _Row:
         }
         return _Row(part, lengths, sum(lengths.values(), np.zeros(len(there), np.int64)))
 
-    def without(self, excess: Integers) -> Part:
+    def without(self, excess: Integers) -> RecordPart:
         """The image with that much less, spread over its fields."""
         if not self.total.any():
             return self.part
@@ -132,7 +132,7 @@ def _share(part: Integers, total: Integers, excess: Integers) -> Integers:
     return np.ceil(proportion * excess).astype(np.int64)
 
 
-def _length(field: Part) -> Integers | None:
+def _length(field: RecordPart) -> Integers | None:
     """Lengths of texts in UTF-16, as Java counts, or of bytes; None for other types. Null has 0."""
     values = field.values
     if field.schema.type == "string":
@@ -147,12 +147,12 @@ def _length(field: Part) -> Integers | None:
     return found
 
 
-def _cut(field: Part, chosen: npt.NDArray[np.bool_], lengths: Integers) -> Part:
+def _cut(field: RecordPart, chosen: npt.NDArray[np.bool_], lengths: Integers) -> RecordPart:
     """The field with the chosen values shortened to these lengths."""
     values = field.values
     long = values.take(indices(np.flatnonzero(chosen))).to_pylist()
     short = [_prefix(value, length) for value, length in zip(long, lengths[chosen].tolist(), strict=True)]
-    return Part(field.schema, pc.replace_with_mask(values, mask(chosen), pa.array(short, values.type)))
+    return RecordPart(field.schema, pc.replace_with_mask(values, mask(chosen), pa.array(short, values.type)))
 
 
 def _prefix(value: Any, length: int) -> Any:

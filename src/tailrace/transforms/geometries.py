@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.events.records import Part, Records, struct
+from tailrace.events.records import RecordPart, Records, struct
 from tailrace.model.schema import ConnectSchema
 from tailrace.transforms.fields import with_default
 from tailrace.transforms.transform import require
@@ -40,12 +40,12 @@ class Geometries:
             return [records]
         return [events.with_(value=self._struct(value), shares_headers=events.shares_headers), nulls]
 
-    def _struct(self, part: Part) -> Part:
+    def _struct(self, part: RecordPart) -> RecordPart:
         fields = [(name, self._field(with_default(field))) for name, field in part.fields()]
         absent = part.values.is_null()
         return struct(part.schema, fields, len(part.values), absent if absent.true_count else None)
 
-    def _field(self, part: Part) -> Part:
+    def _field(self, part: RecordPart) -> RecordPart:
         schema = part.schema
         if schema.type == "struct":
             return self._geometry(part) if schema.name == _GEOMETRY else self._struct(part)
@@ -53,26 +53,26 @@ class Geometries:
             return self._map(part) if schema.type == "map" else self._list(part)
         return part
 
-    def _geometry(self, part: Part) -> Part:
+    def _geometry(self, part: RecordPart) -> RecordPart:
         wkb, srid = (require(part, name, self.where).values for name in ("wkb", "srid"))
         made = self.convert(wkb, srid)
-        fields = [(name, Part(field.schema, made) if name == "wkb" else field) for name, field in part.fields()]
+        fields = [(name, RecordPart(field.schema, made) if name == "wkb" else field) for name, field in part.fields()]
         absent = part.values.is_null()
         return struct(part.schema, fields, len(part.values), absent if absent.true_count else None)
 
-    def _list(self, part: Part) -> Part:
+    def _list(self, part: RecordPart) -> RecordPart:
         assert part.schema.items is not None
-        items = self._field(Part(part.schema.items, part.values.flatten())).values
+        items = self._field(RecordPart(part.schema.items, part.values.flatten())).values
         lists = pa.ListArray.from_arrays(_offsets(part.values), items, mask=part.values.is_null())
-        return Part(part.schema, lists)
+        return RecordPart(part.schema, lists)
 
-    def _map(self, part: Part) -> Part:
+    def _map(self, part: RecordPart) -> RecordPart:
         assert part.schema.values is not None
         entry = pa.struct([pa.field("key", part.values.type.key_type, False), ("value", part.values.type.item_type)])
         lists = part.values.cast(pa.list_(entry))
         keys, values = lists.flatten().flatten()
-        made = self._field(Part(part.schema.values, values)).values
-        return Part(part.schema, pa.MapArray.from_arrays(_offsets(lists), keys, made, mask=lists.is_null()))
+        made = self._field(RecordPart(part.schema.values, values)).values
+        return RecordPart(part.schema, pa.MapArray.from_arrays(_offsets(lists), keys, made, mask=lists.is_null()))
 
 
 def _offsets(lists: pa.Array) -> pa.Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tailrace.config.kinds import NAMES
 from tailrace.errors import TransformError
-from tailrace.events.records import Header, Part, Records, struct
+from tailrace.events.records import Header, RecordPart, Records, struct
 from tailrace.model.schema import ConnectSchema
 from tailrace.transforms.fields import with_default
 from tailrace.transforms.settings import Given, either, setting
@@ -20,7 +20,7 @@ OPTIONS = (
     _OPERATION := setting("operation", either("move", "copy"), required=True),
 )
 
-Entry = tuple[tuple[str, ...], Part]
+Entry = tuple[tuple[str, ...], RecordPart]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class HeaderToValue:
         return records.with_(value=_merged(value, entries), headers=tuple(kept))
 
 
-def _merged(part: Part, entries: Sequence[Entry]) -> Part:
+def _merged(part: RecordPart, entries: Sequence[Entry]) -> RecordPart:
     """A struct with more fields: those of its own first, then fields that do not exist in it, then new structs."""
     fields = {name: with_default(field) for name, field in part.fields()}
     rows, absent = len(part.values), part.values.is_null()
@@ -86,9 +86,9 @@ def _merged(part: Part, entries: Sequence[Entry]) -> Part:
         known = fields.get(name)
         if known is not None and known.schema.type != field.schema.type:
             raise TransformError(f"field {name!r} is there with another type", where="HeaderToValue")
-        fields[name] = field if known is None else Part(known.schema, field.values)
+        fields[name] = field if known is None else RecordPart(known.schema, field.values)
     for name, inner in nested.items():
         empty = struct(ConnectSchema("struct", optional=True), [], rows)
-        fields[name] = Part((made := _merged(empty, inner)).schema.with_(optional=True), made.values)
+        fields[name] = RecordPart((made := _merged(empty, inner)).schema.with_(optional=True), made.values)
     schema = part.schema.with_(optional=False, default=None)
     return struct(schema, list(fields.items()), rows, absent if absent.true_count else None)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.events.payload import array
-from tailrace.events.records import Part
+from tailrace.events.records import RecordPart
 from tailrace.javalike.date_format import DAY, DateFormat
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.text.binary import shortest
@@ -44,17 +44,17 @@ class _NoLiteralError(Exception):
     """The text is no array and no map whose items have a type in common: it is a text."""
 
 
-def literal_part(text: str) -> Part:
+def literal_part(text: str) -> RecordPart:
     """A literal as a column of one value: a boolean, the narrowest number that holds it, a time, an array, a map, text.
 
     Items of arrays and maps have a type in common; others stay texts. null has no schema.
     """
     text = text.strip()
     if text == "null":
-        return Part(NOTHING, pa.nulls(1))
+        return RecordPart(NOTHING, pa.nulls(1))
     found = _structured(text) if text[:1] in ("[", "{") else _scalar(text)
     schema, value = found or _Literal(ConnectSchema("string"), text)
-    return Part(schema, array([value], schema))
+    return RecordPart(schema, array([value], schema))
 
 
 def _scalar(text: str) -> _Literal | None:

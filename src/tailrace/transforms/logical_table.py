@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tailrace.config.kinds import FLAG, PATTERN, TEXT, optional
 from tailrace.config.topics import adjusted
 from tailrace.errors import TransformError
-from tailrace.events.records import Part, Records, by_topic, struct
+from tailrace.events.records import RecordPart, Records, by_topic, struct
 from tailrace.javalike.patterns import Rewrite
 from tailrace.model.arrow import repeat
 from tailrace.model.schema import STRING, ConnectSchema
@@ -76,17 +76,17 @@ class ByLogicalTableRouter:
             value = struct(value.schema.with_(name=self._name(f"{new}.Envelope")), fields, len(records))
         return records.with_(topic=repeat(new, len(records)), key=key, value=value)
 
-    def _key(self, key: Part, old: str, new: str) -> Part:
+    def _key(self, key: RecordPart, old: str, new: str) -> RecordPart:
         if key.schema.type != "struct":
             raise TransformError(f"the key is {key.schema.type}, not a struct", where=f"topic {old}")
         fields, rows = key.fields(), len(key.values)
         if self.unique:
             identifier = old if self.identifier is None else self.identifier(old)
-            fields.append((self.field, Part(STRING, repeat(old if identifier is None else identifier, rows))))
+            fields.append((self.field, RecordPart(STRING, repeat(old if identifier is None else identifier, rows))))
         return struct(_renamed(key.schema, self._name(f"{new}.Key")), fields, rows)
 
-    def _row(self, row: Part, new: str) -> Part:
-        return Part(_renamed(row.schema, self._name(f"{new}.Value")), row.values)
+    def _row(self, row: RecordPart, new: str) -> RecordPart:
+        return RecordPart(_renamed(row.schema, self._name(f"{new}.Value")), row.values)
 
     def _name(self, name: str) -> str:
         return adjusted(name, self.adjustment, dots=True)

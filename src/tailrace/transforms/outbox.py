@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from tailrace.errors import TransformError
 from tailrace.events.payload import array
-from tailrace.events.records import Bools, Header, Part, Records, by_topic, struct
+from tailrace.events.records import Bools, Header, RecordPart, Records, by_topic, struct
 from tailrace.model.arrow import flags, literal
 from tailrace.model.change import DELETE, UPDATE
 from tailrace.model.schema import ConnectSchema
@@ -104,7 +104,7 @@ class EventRouter:
         """Whether the payload is the whole value."""
         return all(each.place != "envelope" for each in self.settings.additional)
 
-    def _expanded(self, records: Records) -> Iterable[tuple[Records, Part]]:
+    def _expanded(self, records: Records) -> Iterable[tuple[Records, RecordPart]]:
         """The records by the schemas of their payloads, with the payloads."""
         payload = _column(_row(records), self.settings.payload)
         if not self.settings.expand or payload.schema.type != "string":
@@ -118,9 +118,9 @@ class EventRouter:
             places.append(place)
             values.append(value)
         for schema, (places, values) in groups.items():
-            yield records.take(np.array(places, np.int64)), Part(schema, array(values, schema))
+            yield records.take(np.array(places, np.int64)), RecordPart(schema, array(values, schema))
 
-    def _messages(self, records: Records, payload: Part) -> list[Records]:
+    def _messages(self, records: Records, payload: RecordPart) -> list[Records]:
         """The messages; those with an empty payload are tombstones if configured."""
         message = self._message(records, payload)
         if not self.settings.tombstones:
@@ -128,10 +128,10 @@ class EventRouter:
         empty, others = message.split(_empty(payload))
         return [empty.with_(value=None), others]
 
-    def _message(self, records: Records, payload: Part) -> Records:
+    def _message(self, records: Records, payload: RecordPart) -> Records:
         row, settings = _row(records), self.settings
         envelope = [(each.name, each.field) for each in settings.additional if each.place == "envelope"]
-        value: Part | None = payload
+        value: RecordPart | None = payload
         if not self._bare:
             fields = [("payload", payload)]
             fields += [(name, _column(row, field)) for name, field in envelope if self._there(row, field)]
@@ -158,20 +158,20 @@ class EventRouter:
             headers=records.headers + tuple(headers),
         )
 
-    def _name(self, row: Part, records: Records, like: Hashable) -> str:
+    def _name(self, row: RecordPart, records: Records, like: Hashable) -> str:
         own = _schema_name(row.schema.name, records.topic[0].as_py())
         return self.names.setdefault(like, own) if self.faults else own
 
-    def _there(self, row: Part, field: str) -> bool:
+    def _there(self, row: RecordPart, field: str) -> bool:
         return row.has(field) or not self.settings.ignore_missing
 
-    def _version(self, row: Part) -> int | None:
+    def _version(self, row: RecordPart) -> int | None:
         if self.settings.version is None:
             return None
         version = _column(row, self.settings.version).values[0].as_py()
         return None if version is None else int(version)
 
-    def _timestamps(self, records: Records, row: Part) -> pa.Array:
+    def _timestamps(self, records: Records, row: RecordPart) -> pa.Array:
         """Whole milliseconds, cut towards zero; null where the time is beyond what a record's can be."""
         assert records.value is not None
         millis = require(records.value, "ts_ms", _WHERE).values
@@ -190,12 +190,12 @@ class EventRouter:
         return pc.multiply(known, pa.scalar(1000, pa.int64())).cast(records.timestamp.type)
 
 
-def _row(records: Records) -> Part:
+def _row(records: Records) -> RecordPart:
     assert records.value is not None
     return records.value.field("after")
 
 
-def _column(row: Part, name: str) -> Part:
+def _column(row: RecordPart, name: str) -> RecordPart:
     return with_default(require(row, name, _WHERE))
 
 
@@ -214,7 +214,7 @@ def _expand(text: str | None, schema: ConnectSchema, name: str, expander: Expand
         return schema, text
 
 
-def _empty(payload: Part) -> Bools:
+def _empty(payload: RecordPart) -> Bools:
     """Which payloads are null, or blank for Java's `trim`: it knows no blanks beyond ASCII."""
     if payload.schema.type != "string":
         return flags(payload.values.is_null())

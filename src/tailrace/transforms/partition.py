@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from tailrace.config.kinds import NAMES, POSITIVE_INT, TEXT
 from tailrace.errors import TransformError
-from tailrace.events.records import Bools, Integers, Part, Records
+from tailrace.events.records import Bools, Integers, RecordPart, Records
 from tailrace.javalike.murmur import java, murmur
 from tailrace.model.arrow import flags, indices, literal, mask
 from tailrace.model.change import DELETE
@@ -64,7 +64,7 @@ class PartitionRouting:
         partition = pc.if_else(mask(found), indices(number).cast(pa.int32()), events.partition)
         return [events.with_(partition=partition), nulls]
 
-    def _hashes(self, envelope: Part, path: tuple[str, ...], deleted: Bools) -> tuple[Integers, Bools]:
+    def _hashes(self, envelope: RecordPart, path: tuple[str, ...], deleted: Bools) -> tuple[Integers, Bools]:
         """The hashes of a field and which records have it; `change` is the old row of a delete, else the new one."""
         if "change" in path[:-1]:
             at = path.index("change")
@@ -79,7 +79,7 @@ class PartitionRouting:
         there = flags(part.values.is_valid()) & flags(owner.values.is_valid())
         return self._of_values(part, ".".join(path)) * there, there
 
-    def _of_values(self, part: Part, path: str) -> Integers:
+    def _of_values(self, part: RecordPart, path: str) -> Integers:
         if part.values.null_count == len(part.values):
             return np.zeros(len(part.values), np.int64)
         one = murmur if self.murmur else java

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.errors import TransformError
-from tailrace.events.records import Integers, Part, Records
+from tailrace.events.records import Integers, RecordPart, Records
 from tailrace.model.arrow import entries_of, flags
 from tailrace.model.text.binary import unscaled
 
@@ -41,7 +41,7 @@ def record_sizes(records: Records) -> Integers:
     return sizes + _lengths(records.topic)
 
 
-def _sizes(part: Part) -> Integers:
+def _sizes(part: RecordPart) -> Integers:
     """Bytes by value. Numbers and booleans have a size even where they are null, other nulls have none."""
     kind, values = part.schema.type, part.values
     if kind == "struct":
@@ -59,14 +59,14 @@ def _sizes(part: Part) -> Integers:
     return np.where(flags(values.is_valid()), sizes, 0)
 
 
-def _of_lists(part: Part) -> Integers:
+def _of_lists(part: RecordPart) -> Integers:
     schema, lists = part.schema, part.values
     if schema.keys is not None and schema.values is not None:
         lists, keys, items = entries_of(lists)
-        sizes = _sizes(Part(schema.keys, keys)) + _sizes(Part(schema.values, items))
+        sizes = _sizes(RecordPart(schema.keys, keys)) + _sizes(RecordPart(schema.values, items))
         return _MAP + _sums(lists, 2 * _REFERENCE + sizes)
     assert schema.items is not None
-    return _ARRAY + _sums(lists, _REFERENCE + _sizes(Part(schema.items, lists.flatten())))
+    return _ARRAY + _sums(lists, _REFERENCE + _sizes(RecordPart(schema.items, lists.flatten())))
 
 
 def _sums(lists: pa.Array, sizes: Integers) -> Integers:

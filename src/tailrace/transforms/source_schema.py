@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from tailrace.config.topics import adjusted
 from tailrace.errors import TransformError
 from tailrace.events.payload import arrow_type
-from tailrace.events.records import Part, Records, struct
+from tailrace.events.records import RecordPart, Records, struct
 from tailrace.model.arrow import flags
 from tailrace.model.schema import OPTIONAL_STRING, STRING, ConnectSchema, Field
 from tailrace.transforms.settings import Given, either, setting
@@ -55,7 +55,7 @@ class ExtractSchemaToNewRecord:
         blocks = [{"id": table, "table": {"columns": columns}} for table in codes.dictionary.to_pylist()]
         values = pa.array(blocks, arrow_type(schema)).take(pc.cast(codes.indices, pa.int64()))
         fields = [(name, part) for name, part in envelope.fields() if name != "sourceSchema"]
-        fields.append(("sourceSchema", Part(schema, values)))
+        fields.append(("sourceSchema", RecordPart(schema, values)))
         return records.with_(value=struct(envelope.schema, fields, count))
 
     def _schema(self) -> ConnectSchema:

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.events.records import Part, Records
+from tailrace.events.records import RecordPart, Records
 from tailrace.model.text.numbers import bare_float_text
 
 _TOKEN = re.compile(
@@ -255,7 +255,7 @@ def _resolved(path: list[str]) -> Node:
     raise ValueError(f"unknown name {'.'.join(path)}; write topic, key.<field>, value.<field> or header.<name>")
 
 
-def _schema_name(part: Part | None, rows: int) -> pa.Array:
+def _schema_name(part: RecordPart | None, rows: int) -> pa.Array:
     return pa.nulls(rows, pa.string()) if part is None else pa.repeat(pa.scalar(part.schema.name, pa.string()), rows)
 
 
@@ -267,7 +267,7 @@ def _header(records: Records, name: str) -> pa.Array:
     return pc.if_else(pa.array(header.where(len(records)), pa.bool_()), values, pa.scalar(None, values.type))
 
 
-def _field(part: Part | None, path: list[str], rows: int) -> pa.Array:
+def _field(part: RecordPart | None, path: list[str], rows: int) -> pa.Array:
     for name in path:
         if part is None or part.schema.type != "struct" or not part.has(name):
             return pa.nulls(rows)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tailrace.config.kinds import FLAG, POSITIVE_INT, TEXT, optional
 from tailrace.errors import TransformError
-from tailrace.events.records import Part, Records
+from tailrace.events.records import RecordPart, Records
 from tailrace.override import override
 from tailrace.transforms.apache import Sided
 from tailrace.transforms.fields import rebuilt, with_default
@@ -28,19 +28,19 @@ class Flatten(Sided):
         self.delimiter = given.read(self.OPTIONS)[_DELIMITER]
 
     @override
-    def of_part(self, part: Part, records: Records) -> Part:
+    def of_part(self, part: RecordPart, records: Records) -> RecordPart:
         """The flat struct."""
         if part.schema.type != "struct":
             raise TransformError(f"a struct is expected, not {part.schema.type}", where="Flatten")
         return rebuilt(part, list(self._flat(part, "", part.schema.optional)))
 
-    def _flat(self, part: Part, prefix: str, optional: bool) -> Iterator[tuple[str, Part]]:
+    def _flat(self, part: RecordPart, prefix: str, optional: bool) -> Iterator[tuple[str, RecordPart]]:
         for name, field in part.fields():
             loose = optional or field.schema.optional
             if field.schema.type == "struct":
                 yield from self._flat(field, f"{prefix}{name}{self.delimiter}", loose)
             else:
-                yield prefix + name, Part(field.schema.with_(optional=loose), with_default(field).values)
+                yield prefix + name, RecordPart(field.schema.with_(optional=loose), with_default(field).values)
 
 
 class SetSchemaMetadata:
@@ -69,5 +69,5 @@ class SetSchemaMetadata:
         part = records.key if self.key else records.value
         if part is None:
             return [records]
-        made = Part(part.schema.with_(**self.changes), part.column, part.text)
+        made = RecordPart(part.schema.with_(**self.changes), part.column, part.text)
         return [records.with_(key=made) if self.key else records.with_(value=made)]

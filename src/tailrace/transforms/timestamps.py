@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from tailrace.config.kinds import FLAG, TEXT
 from tailrace.errors import TransformError
-from tailrace.events.records import Part, Records, struct
+from tailrace.events.records import RecordPart, Records, struct
 from tailrace.javalike.date_format import DAY
 from tailrace.model.schema import INT64, STRING, ConnectSchema
 from tailrace.override import override
@@ -62,7 +62,7 @@ class TimestampConverter(WithNulls):
         self.format = given.date_format("format", pattern) if pattern.strip() else None
 
     @override
-    def of_part(self, part: Part, records: Records) -> Part:
+    def of_part(self, part: RecordPart, records: Records) -> RecordPart:
         """The side with its times converted."""
         if not self.name:
             return self._converted(part, "TimestampConverter")
@@ -74,11 +74,11 @@ class TimestampConverter(WithNulls):
         absent = part.values.is_null()
         return struct(part.schema, fields, len(part.values), absent if absent.true_count else None)
 
-    def _converted(self, part: Part, where: str) -> Part:
+    def _converted(self, part: RecordPart, where: str) -> RecordPart:
         millis = self._millis(part, where)
-        return Part(_SCHEMAS[self.target].with_(optional=part.schema.optional), self._made(millis))
+        return RecordPart(_SCHEMAS[self.target].with_(optional=part.schema.optional), self._made(millis))
 
-    def _millis(self, part: Part, where: str) -> pa.Array:
+    def _millis(self, part: RecordPart, where: str) -> pa.Array:
         """The values in milliseconds since 1970 (int64), by what their schema says."""
         schema, values = part.schema, part.values
         if schema.name == _LOGICAL + "Date":

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import pyarrow as pa
 
 from tailrace.config.kinds import NAMES, TEXT
-from tailrace.events.records import Part, Records, by_topic, struct
+from tailrace.events.records import RecordPart, Records, by_topic, struct
 from tailrace.model.odd_times import INFINITIES
 from tailrace.transforms.fields import with_default
 from tailrace.transforms.settings import Given, setting
@@ -102,7 +102,7 @@ class TimezoneConverter:
             fields.append((name, part if mine is None else self._struct(part, mine, name == "source")))
         return records.with_(value=struct(value.schema, fields, len(records)))
 
-    def _struct(self, part: Part, choice: Choice, is_source: bool) -> Part:
+    def _struct(self, part: RecordPart, choice: Choice, is_source: bool) -> RecordPart:
         absent = part.values.is_null()
         fields = [
             (name, self._field(name, field, is_source) if choice.takes(name) else field)
@@ -110,9 +110,9 @@ class TimezoneConverter:
         ]
         return struct(part.schema, fields, len(part.values), absent if absent.true_count else None)
 
-    def _field(self, name: str, part: Part, is_source: bool) -> Part:
+    def _field(self, name: str, part: RecordPart, is_source: bool) -> RecordPart:
         convert = self._conversion(part.schema.name, name if is_source else "")
-        return part if convert is None else Part(part.schema, _mapped(with_default(part).values, convert))
+        return part if convert is None else RecordPart(part.schema, _mapped(with_default(part).values, convert))
 
     def _conversion(self, schema: str | None, epoch: str) -> Callable[[Any], Any] | None:
         if schema == "io.debezium.time.ZonedTimestamp":

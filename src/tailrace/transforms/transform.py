@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.errors import TransformError
-from tailrace.events.records import Bools, Header, Part, Records
+from tailrace.events.records import Bools, Header, RecordPart, Records
 
 
 class Transform(Protocol):
@@ -94,7 +94,7 @@ def _shared(tombstones: Records, deletes: Records, added: tuple[Header, ...]) ->
     )
 
 
-def require(part: Part, name: str, where: str) -> Part:
+def require(part: RecordPart, name: str, where: str) -> RecordPart:
     """A field that must be there. Raises TransformError."""
     if part.schema.type != "struct" or not part.has(name):
         known = ", ".join(field.name for field in part.schema.fields) or part.schema.type
@@ -104,7 +104,7 @@ def require(part: Part, name: str, where: str) -> Part:
     return part.field(name)
 
 
-def texts(part: Part, where: str) -> pa.Array:
+def texts(part: RecordPart, where: str) -> pa.Array:
     """The values of a text field. Raises TransformError for another type."""
     if part.schema.type != "string":
         raise TransformError(f"the field is {part.schema.type}, not a string", where=where)

@@ -12,7 +12,7 @@ from tailrace.config import Config
 from tailrace.config.kinds import FLAG, NAMES, TEXT, optional
 from tailrace.config.option import Option
 from tailrace.errors import TransformError
-from tailrace.events.records import Header, Part, Records, struct
+from tailrace.events.records import Header, RecordPart, Records, struct
 from tailrace.model.arrow import flags, literal, repeat
 from tailrace.model.schema import OPTIONAL_STRING, STRING
 from tailrace.transforms.fields import excluding, with_default
@@ -79,7 +79,7 @@ class Reference:
             owner = first
         return Reference(owner, first, prefix + (renamed[0] if renamed else first))
 
-    def of_envelope(self, envelope: Part) -> Part | None:
+    def of_envelope(self, envelope: RecordPart) -> RecordPart | None:
         """The optional field that is added; None where the events have no such field."""
         if self.struct is not None and not envelope.has(self.struct):
             raise TransformError(f"events have no {self.struct!r}", where=f"{self.struct}.{self.field}")
@@ -91,8 +91,8 @@ class Reference:
         part = owner.field(self.field)
         schema = part.schema.with_(optional=True, default=None)
         if self.faults and schema.type == "struct" and part.values.null_count == len(part.values):
-            return Part(schema.with_(fields=()), pa.nulls(len(part.values), pa.struct([])))
-        return Part(schema, part.values)
+            return RecordPart(schema.with_(fields=()), pa.nulls(len(part.values), pa.struct([])))
+        return RecordPart(schema, part.values)
 
 
 @dataclass(frozen=True)
@@ -178,18 +178,18 @@ class ExtractNewRecordState:
             return records.with_(value=None, topic=topic)
         return records.with_(value=self._row(envelope, envelope.field("before"), "true"), topic=topic)
 
-    def _row(self, envelope: Part, row: Part, deleted: str) -> Part:
+    def _row(self, envelope: RecordPart, row: RecordPart, deleted: str) -> RecordPart:
         fields = row.fields()
         if self.mode in (REWRITE, REWRITE_WITH_TOMBSTONE):
             fields = [(name, with_default(part) if self.fill else part) for name, part in fields]
-            fields.append(("__deleted", Part(OPTIONAL_STRING, repeat(deleted, len(row.values)))))
+            fields.append(("__deleted", RecordPart(OPTIONAL_STRING, repeat(deleted, len(row.values)))))
         for each in self.fields:
             part = each.of_envelope(envelope)
             if part is not None:
                 fields.append((each.name, part))
         return struct(row.schema.with_(optional=False, default=None), fields, len(row.values))
 
-    def _topic(self, records: Records, row: Part) -> pa.Array:
+    def _topic(self, records: Records, row: RecordPart) -> pa.Array:
         if self.route_by is None:
             return records.topic
         values = texts(require(row, self.route_by, "route.by.field"), "route.by.field")
@@ -215,7 +215,7 @@ class ExtractNewRecordState:
         key = self._without(records.key, names) if self.drop_from_key else records.key
         return records.with_(key=key, value=self._without(records.value, names))
 
-    def _without(self, part: Part | None, names: tuple[str, ...]) -> Part | None:
+    def _without(self, part: RecordPart | None, names: tuple[str, ...]) -> RecordPart | None:
         if part is None:
             return None
         dropped = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tailrace.events.records import Part, Records, struct
+from tailrace.events.records import RecordPart, Records, struct
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.text.numbers import java_float
 from tailrace.transforms.fields import with_default
@@ -36,7 +36,7 @@ class VectorToJson:
         return [events.with_(value=_converted(events.value)), nulls]
 
 
-def _converted(part: Part) -> Part:
+def _converted(part: RecordPart) -> RecordPart:
     if not _holds_vectors(part.schema):
         return part
     absent = part.values.is_null()
@@ -45,13 +45,13 @@ def _converted(part: Part) -> Part:
     return struct(schema, fields, len(part.values), absent if absent.true_count else None)
 
 
-def _field(part: Part) -> Part:
+def _field(part: RecordPart) -> RecordPart:
     write = _WRITERS.get(part.schema.name or "")
     if write is None:
         return _converted(part) if part.schema.type == "struct" else part
     texts = [None if value is None else write(value) for value in part.values.to_pylist()]
     schema = ConnectSchema("string", part.schema.optional, _JSON, 1)
-    return Part(schema, pa.array(texts, pa.string()))
+    return RecordPart(schema, pa.array(texts, pa.string()))
 
 
 def _holds_vectors(schema: ConnectSchema) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from tailrace.connectors.probe import Bench, Undo
+from tailrace.connectors.probe import Bench, ProbeObject
 
 log = logging.getLogger(__name__)
 _TRIES, _PAUSE_S = 3, 2.0
@@ -32,7 +32,7 @@ def clean_up(bench: Bench) -> list[str]:
     return [undo.command for undo in left]
 
 
-def _is_dropped(undo: Undo) -> bool:
+def _is_dropped(undo: ProbeObject) -> bool:
     try:
         undo.drop()
     except Exception:  # whatever one object says, the others are dropped

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from tailrace.connectors.probe import Answer, Bench, Probe
-from tailrace.connectors.registry import Entry
+from tailrace.connectors.registry import ConnectorEntry
 from tailrace.errors import ConfigError
 from tailrace.verify.clean_up import clean_up
 from tailrace.verify.runner import DIFFERS, ERROR, PREPARE, READ_ONLY, UNPREPARED, Asked, Job, Result, failed
@@ -39,7 +39,7 @@ class Run:
         return not (self.left or self.is_interrupted or any(each.outcome in (DIFFERS, ERROR) for each in self.results))
 
 
-def run(entry: Entry, bench: Bench, *, read_only: bool, tell: Callable[[Result], None]) -> Run:
+def run(entry: ConnectorEntry, bench: Bench, *, read_only: bool, tell: Callable[[Result], None]) -> Run:
     """Ask all probes, and drop what they have made; `tell` is given each result as it comes.
 
     Raises SourceError if the server cannot be reached, ConfigError if there is a schema of the command's name.
@@ -82,7 +82,7 @@ def _job(bench: Bench, told: Callable[[Result], None], *, read_only: bool) -> Jo
     return Job(skips=UNPREPARED)
 
 
-def _ask(entry: Entry, bench: Bench, job: Job, told: Callable[[Result], None]) -> None:
+def _ask(entry: ConnectorEntry, bench: Bench, job: Job, told: Callable[[Result], None]) -> None:
     """Have workers ask the probes, another one where one has ended before its time."""
     level = logging.getLogger("tailrace").getEffectiveLevel()
     following: Job | None = job

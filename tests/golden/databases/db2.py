@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.connectors.change_tables.lsn import text_of
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.db2.log.end import END
 from tests.golden.databases.database import GoldenServer, SkippedError
 from tests.golden.script import Directive, split
@@ -65,15 +65,15 @@ class GoldenDb2(GoldenServer):
             else:
                 yield step
 
-    def log_end(self) -> Reading:
+    def log_end(self) -> LsnPosition:
         """See GoldenServer.log_end."""
         self._server.settle()
         found = self._server.execute(END.format(control="ASNCDC"))[0][0]
-        return Reading.of({self._server.database: text_of(found)})
+        return LsnPosition.of({self._server.database: text_of(found)})
 
-    def position(self, text: str) -> Reading:
+    def position(self, text: str) -> LsnPosition:
         """See GoldenServer.position."""
-        return Reading.from_text(text)
+        return LsnPosition.from_text(text)
 
     def clear(self) -> None:
         """See GoldenServer.clear."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.connectors.change_tables.lsn import text_of
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tests.golden.databases.database import GoldenServer, SkippedError
 from tests.golden.script import Directive, split
 from tests.servers.sqlserver.client import GIVEN, SqlServerClient
@@ -83,7 +83,7 @@ class GoldenSqlServer(GoldenServer):
             else:
                 yield Directive("wait") if step.name == "events" else step
 
-    def log_end(self) -> Reading:
+    def log_end(self) -> LsnPosition:
         """See GoldenServer.log_end."""
         lsns = {}
         for database in self._databases:
@@ -91,11 +91,11 @@ class GoldenSqlServer(GoldenServer):
             with self._sessions["main"].cursor() as cursor:
                 cursor.execute(f"SELECT {database}.sys.fn_cdc_get_max_lsn()")
                 lsns[database] = text_of(cursor.fetchone()[0])
-        return Reading.of(lsns)
+        return LsnPosition.of(lsns)
 
-    def position(self, text: str) -> Reading:
+    def position(self, text: str) -> LsnPosition:
         """See GoldenServer.position."""
-        return Reading.from_text(text)
+        return LsnPosition.from_text(text)
 
     def clear(self) -> None:
         """See GoldenServer.clear."""

@@ -1,8 +1,8 @@
 """A connector for change files in a folder: the smallest database that Tailrace can read."""
 
-from tailrace.connectors.registry import Entry
+from tailrace.connectors.registry import ConnectorEntry
 
-ENTRY = Entry(
+ENTRY = ConnectorEntry(
     name="folder",
     product="Folder",
     format="folder-cdc",

@@ -10,7 +10,7 @@ from tailrace.config import Config
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.log_ports import Committed
 from tailrace.connectors.offset import Reached
-from tailrace.connectors.shared_log import Gap, SharedLogConnector
+from tailrace.connectors.shared_log import LogGap, SharedLogConnector
 from tailrace.errors import OffsetError
 from tailrace.model.table import TableSchema
 from tailrace_folder import rows
@@ -70,12 +70,12 @@ class FolderConnector(SharedLogConnector):
 
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: Line | None = None, is_routine: bool = False
-    ) -> Gap | None:
+    ) -> LogGap | None:
         at, begin = self.needed(here, position), Log.of(self.config).begin
         if at is not None and at < begin:
             remedy = "begin with a new checkpoint, or set snapshot.mode to when_needed"
             what = f"the log from {at.to_text()} to {begin.to_text()} was removed"
-            return Gap(OffsetError(what, where=self.identity, remedy=remedy))
+            return LogGap(OffsetError(what, where=self.identity, remedy=remedy))
         return None
 
     def ranges(self, config: Config, start: Reached, begin: Line, end: Reached, *, is_whole: bool) -> list[LogRange]:

@@ -13,7 +13,7 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.column_info import ColumnInfo, SourceType
-from tailrace.connectors.columns import CapturedTable, Columns
+from tailrace.connectors.columns import CapturedTable, ColumnRules
 from tailrace.connectors.value_type import cast_type, converted, text_type
 from tailrace.model.change import COMMIT, READ, ChangeBatch, SnapshotRead
 from tailrace.model.marks import BEGIN, END, MARKS
@@ -60,7 +60,7 @@ def table(config: Config, id_: TableId, content: Content) -> Table | None:
         )
         for name, kind in content.columns.items()
     ]
-    captured = Columns(config).captured(id_, columns, content.key, [*content.columns])
+    captured = ColumnRules(config).captured(id_, columns, content.key, [*content.columns])
     return captured and Table(captured, dict(content.columns), content.rows)
 
 

@@ -21,7 +21,7 @@ from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.signal import Mark, Signal
 from tailrace.connectors.signal_source import NotSignals, SignalSource, SignalTable, Stored
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Cuts, Failures, OnDemandSnapshots
-from tailrace.connectors.snapshots import Flags, PagingKey, Place, SnapshotGone, Unread
+from tailrace.connectors.snapshots import Flags, PagingKey, SnapshotGone, SnapshotPlace, Unread
 from tailrace.connectors.table_split import TableSplit
 from tailrace.errors import SourceError
 from tailrace.model.arrow import flags
@@ -98,7 +98,7 @@ class FolderSnapshots(OnDemandSnapshots):
         config: Config,
         handle: Moment,
         wanted: Mapping[str, str | None] | None,
-        place: Place | None,
+        place: SnapshotPlace | None,
         plan: Callable[[Cuts], list[TableSplit]],
     ) -> list[TableSplit]:
         """Raises SourceError for a signal with a SELECT, which nothing here could run."""
@@ -133,7 +133,7 @@ class FolderCuts(Cuts):
     def to_read(self) -> list[TableId]:
         return [table.captured.schema.id for table in rows.tables(self._config, self._now, first=True)]
 
-    def splits(self, table: TableId, resumed: Place | None) -> list[TableSplit]:
+    def splits(self, table: TableId, resumed: SnapshotPlace | None) -> list[TableSplit]:
         return [TableSplit(self._moment, table, 100 * len(self._now[table].rows))]
 
     def has_rows(self, split: TableSplit) -> bool:

@@ -24,7 +24,7 @@ from tailrace.connectors.change_tables.changes import (
     paired,
     whole_transactions,
 )
-from tailrace.connectors.change_tables.position import Reading, behind
+from tailrace.connectors.change_tables.position import LsnPosition, behind
 from tailrace.errors import DecodeError, OffsetError
 
 Row = tuple[str, str, int]
@@ -144,17 +144,17 @@ NAMES = st.text(min_size=1, max_size=6)
 
 @given(lsns=st.dictionaries(NAMES, st.from_regex(r"[0-9a-f]{8}:[0-9a-f]{8}:[0-9a-f]{4}", fullmatch=True), min_size=1))
 def test_a_position_is_read_as_it_was_printed(lsns: dict[str, str]) -> None:
-    assert Reading.from_text(Reading.of(lsns).to_text()) == Reading.of(lsns)
+    assert LsnPosition.from_text(LsnPosition.of(lsns).to_text()) == LsnPosition.of(lsns)
 
 
 def test_positions_are_ordered_by_all_databases() -> None:
-    low, high = Reading.of({"a": "1", "b": "1"}), Reading.of({"a": "1", "b": "2"})
+    low, high = LsnPosition.of({"a": "1", "b": "1"}), LsnPosition.of({"a": "1", "b": "2"})
     assert low < high
     assert high > low
     assert low <= low
     assert not high < low
     with pytest.raises(OffsetError, match="no position in change tables"):
-        Reading.from_text("0/16B3748")
+        LsnPosition.from_text("0/16B3748")
 
 
 @given(st.binary(min_size=16, max_size=16), st.binary(min_size=16, max_size=16))

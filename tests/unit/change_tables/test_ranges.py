@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.ranges import ROWS, LogRange
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.sql_tables.tables import Described
@@ -19,7 +19,7 @@ def instance(table: str, number: int = 1, database: str = "shop") -> Instance:
 
 def parts(**rows: int) -> list[list[str]]:
     """The tables of each part."""
-    wanted = LogRange(Reading.of({}), Reading.of({}), {instance(table): count for table, count in rows.items()})
+    wanted = LogRange(LsnPosition.of({}), LsnPosition.of({}), {instance(table): count for table, count in rows.items()})
     return [[each.table.table for each in part.instances] for part in wanted.parts()]
 
 
@@ -39,7 +39,7 @@ def test_a_part_has_whole_tables_and_enough_rows(rows: dict[str, int], expected:
 
 def test_change_tables_of_one_table_are_in_one_part() -> None:
     found = {instance("a", 1): ROWS, instance("b"): ROWS, instance("a", 2): ROWS, instance("a", 1, "other"): ROWS}
-    wanted = LogRange(Reading.of({}), Reading.of({}), found)
+    wanted = LogRange(LsnPosition.of({}), LsnPosition.of({}), found)
     assert [[each.name for each in part.instances] for part in wanted.parts()] == [["a1"], ["a1", "a2"], ["b1"]]
 
 
@@ -47,8 +47,8 @@ def test_a_range_with_a_change_of_structure_stays_whole() -> None:
     found = {instance("a"): ROWS, instance("b"): ROWS}
     told = Described(instance("a").table, (), ())
     for wanted in (
-        LogRange(Reading.of({}), Reading.of({}), found, structures=(told,)),
-        LogRange(Reading.of({}), Reading.of({}), found, passed=(instance("a"),)),
-        LogRange(Reading.of({}), Reading.of({}), found, dropped=(told.id,)),
+        LogRange(LsnPosition.of({}), LsnPosition.of({}), found, structures=(told,)),
+        LogRange(LsnPosition.of({}), LsnPosition.of({}), found, passed=(instance("a"),)),
+        LogRange(LsnPosition.of({}), LsnPosition.of({}), found, dropped=(told.id,)),
     ):
         assert wanted.parts() == [wanted]

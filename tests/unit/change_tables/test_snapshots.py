@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from tailrace.connectors.change_tables.moment import Moment
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.snapshots import ChangeTableSnapshots
 from tailrace.connectors.offset import BEGIN, STREAM, Reached
 from tailrace.connectors.shared_log import BEGINS
@@ -15,7 +15,7 @@ from tailrace.connectors.sqlserver.config import resolve
 from tailrace.connectors.sqlserver.snapshot import DIALECT
 
 CONFIG = resolve({"database.hostname": "h", "database.names": "shop", "topic.prefix": "server1"})
-HERE = Reading.of({"shop": "0x05"})
+HERE = LsnPosition.of({"shop": "0x05"})
 
 
 class Server:

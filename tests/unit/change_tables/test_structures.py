@@ -13,7 +13,7 @@ from tailrace.config.filters import TableFilter
 from tailrace.connectors.change_tables.changes import INSERTED, ChangeRows, in_log_order, paired
 from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.gap import is_retyped, known_up_to
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.reader import RangeReader
 from tailrace.connectors.change_tables.schema_changes import Switch, initial_batches
 from tailrace.connectors.change_tables.tables import Instance
@@ -140,10 +140,10 @@ def test_rows_of_tables_are_counted_by_the_reference_where_it_reads_chunks(
 def test_types_that_were_altered_in_place_are_those_of_another_structure() -> None:
     """Change tables follow ALTER COLUMN: beside a new instance the older one looks as if it had always been so."""
     before = Instance("dbo_t", TABLE, 1, 2, start="1", changes="[cdc].[dbo_t_CT]", types=5)
-    known = known_up_to({}, Reading.of({"shop": "1"}), [before])
+    known = known_up_to({}, LsnPosition.of({"shop": "1"}), [before])
     assert not is_retyped(known, before)
     altered = replace(before, types=6)
-    later = known_up_to(known, Reading.of({"shop": "2"}), [altered])
+    later = known_up_to(known, LsnPosition.of({"shop": "2"}), [altered])
     assert is_retyped(later, altered)
     assert not is_retyped({"shop": {"dbo_t": [1, "dbo", "t", 0]}}, altered)  # an offset that does not have types
     assert not is_retyped({"shop": {"dbo_t": [1, "dbo", "t", 0, 6]}}, altered)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from datetime import datetime, timezone
 
-from tailrace.sinks.console import Event, line
+from tailrace.sinks.console import ConsoleEvent, line
 
 
-def event(op: str, before: str | None, after: str | None, key: str | None = '{"id":1}') -> Event:
+def event(op: str, before: str | None, after: str | None, key: str | None = '{"id":1}') -> ConsoleEvent:
     ts = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)
-    return Event(ts, op, "s.t", *(json.loads(text or "{}") for text in (key, before, after)))
+    return ConsoleEvent(ts, op, "s.t", *(json.loads(text or "{}") for text in (key, before, after)))
 
 
 def test_a_create_shows_the_row_without_repeating_its_key() -> None:

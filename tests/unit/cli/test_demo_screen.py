@@ -11,7 +11,7 @@ from tailrace.cli import demo_screen
 from tailrace.cli.demo_screen import EVENTS_SHOWN, Screen
 from tailrace.cli.demo_shop import by_key
 from tailrace.operate.status import Status
-from tailrace.sinks.console import Event
+from tailrace.sinks.console import ConsoleEvent
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_two_rows_of_one_key_do_not_hide_each_other() -> None:
 def test_the_view_has_the_newest_events_and_the_status(output: io.StringIO) -> None:
     screen = Screen()
     for number in range(EVENTS_SHOWN + 3):
-        screen.event(Event(None, "c", "shop.t", {"id": number}, {}, {"id": number}))
+        screen.event(ConsoleEvent(None, "c", "shop.t", {"id": number}, {}, {"id": number}))
     screen.show(
         Status("demo", "stream", 4, "0/10", current="0/20", lag_bytes=16, lag_seconds=0.5, tables={"public.t": 1234})
     )

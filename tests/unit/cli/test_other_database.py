@@ -24,10 +24,10 @@ from tailrace.config.kinds import TEXT, optional
 from tailrace.config.option import Option, OptionTable
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Admin, ConnectorPackage, Detail, NewSource, SourceState, TableOverview
-from tailrace.connectors.registry import Entry
+from tailrace.connectors.registry import ConnectorEntry
 from tailrace.model.table import TableId
 
-ENTRY = Entry(
+ENTRY = ConnectorEntry(
     name="lamp", product="Lamp", format="lamp-cdc", package="lamp_cdc:LampPackage", classes=("com.acme.LampConnector",),
     schemes=("lamp://",), url="lamp:///folder",
 )

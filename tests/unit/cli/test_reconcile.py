@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from tailrace.cli import reconcile
-from tailrace.pipeline.reconcile import TableReport
+from tailrace.pipeline.reconcile import ReconcileReport
 
 
 @pytest.mark.parametrize(
@@ -24,13 +24,13 @@ from tailrace.pipeline.reconcile import TableReport
     ],
 )
 def test_exit_codes(outcomes: list[str], code: int) -> None:
-    assert reconcile.code([TableReport("public.t", outcome) for outcome in outcomes]) == code
+    assert reconcile.code([ReconcileReport("public.t", outcome) for outcome in outcomes]) == code
 
 
 def test_a_report_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
     output = io.StringIO()
     monkeypatch.setattr(reconcile, "results", Console(file=output, width=120))
-    report = TableReport(
+    report = ReconcileReport(
         "public.[t]",
         "different",
         None,
@@ -42,10 +42,10 @@ def test_a_report_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
         surplus=2,
     )
     report.keys = {"missing": [{"a": 1, "b": "[x]"}], "surplus": [{"a": 2, "b": None}, {"a": 3, "b": ""}]}
-    same = TableReport("public.same", "equal", None, 7_000, target_rows=7_000, ranges=1, ranges_different=0)
-    partly = TableReport("public.partly", "equal in part", not_compared={"at[]": "compared without its zone"})
-    lacking = TableReport("public.lacking", "equal", state="incomplete", why=["a partition was attached"])
-    found = [report, TableReport("public.u", reason="no [reason]"), same, partly, lacking]
+    same = ReconcileReport("public.same", "equal", None, 7_000, target_rows=7_000, ranges=1, ranges_different=0)
+    partly = ReconcileReport("public.partly", "equal in part", not_compared={"at[]": "compared without its zone"})
+    lacking = ReconcileReport("public.lacking", "equal", state="incomplete", why=["a partition was attached"])
+    found = [report, ReconcileReport("public.u", reason="no [reason]"), same, partly, lacking]
     for each in found:
         reconcile.results.print(reconcile.table(each))  # type: ignore[attr-defined]
     reconcile.advise(found, repaired=False)

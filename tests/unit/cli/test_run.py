@@ -16,13 +16,13 @@ from tailrace.errors import ConfigError
 from tailrace.pipeline.activity import ASKS, RESTARTS, WRITES, Activity, ActivityWatch
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.log import LogFile
-from tailrace.pipeline.progress import Progress
+from tailrace.pipeline.progress import RunProgress
 from tailrace.snapshot.progress import Progress as Snapshots
 from tailrace.snapshot.report import Report
 
 FIRST = Report("initial", "2 tables", 500, 1000, chunk=1, chunks=2, seconds_left=3.0, waiting=(), paused=False)
-NOTHING = Progress(None, 0, 0.0, {})
-BATCH = Progress(0, 10, 2.0, {"lsn": "0/1"}, position="0/1")
+NOTHING = RunProgress(None, 0, 0.0, {})
+BATCH = RunProgress(0, 10, 2.0, {"lsn": "0/1"}, position="0/1")
 
 
 def test_lines_for_people() -> None:
@@ -43,7 +43,7 @@ def test_people_get_the_rate_since_the_last_line_and_a_line_while_it_waits(
     monkeypatch.setattr("tailrace.cli.run_output.time.monotonic", lambda: clock[0])
     printer = ProgressPrinter(as_json=False, position=lambda: "the checkpoint is at micro-batch 13, 0/9")
 
-    def shown(progress: Progress, seconds: float) -> str:
+    def shown(progress: RunProgress, seconds: float) -> str:
         clock[0] += seconds
         printer.show(progress)
         return capsys.readouterr().err.strip()
@@ -61,7 +61,7 @@ def test_people_get_the_rate_since_the_last_line_and_a_line_while_it_waits(
 
 
 def test_what_a_run_does_while_it_reports_nothing_new() -> None:
-    def said(progress: Progress, activity: Activity, seconds: float) -> str:
+    def said(progress: RunProgress, activity: Activity, seconds: float) -> str:
         return waiting(replace(progress, activity=activity, activity_seconds=seconds), lambda: "the place")
 
     assert said(BATCH, ASKS, 5) == "waiting for changes; 10 events so far, at 0/1", "a question of each trigger"
@@ -140,7 +140,7 @@ def test_incomplete_tables_and_warnings_are_shown_when_they_change_and_again_lat
     wrong = replace(BATCH, offset={"snapshots": replace(state, warnings=("p lacks public.u",)).to_json()})
     printer = ProgressPrinter(as_json=True)
 
-    def shown(progress: Progress, seconds: float = 0) -> str:
+    def shown(progress: RunProgress, seconds: float = 0) -> str:
         clock[0] += seconds
         printer.show(progress)
         return " ".join(capsys.readouterr().err.split())
@@ -159,7 +159,7 @@ def test_one_warning_that_comes_and_goes_beside_another(capsys: pytest.CaptureFi
     printer = ProgressPrinter(as_json=False)
     aside = replace(BATCH, set_aside=("public.t: why",))
 
-    def shown(progress: Progress) -> list[str]:
+    def shown(progress: RunProgress) -> list[str]:
         printer.show(progress)
         return [text for text in capsys.readouterr().err.splitlines() if text.startswith(("Warning", "Over"))]
 

@@ -11,11 +11,11 @@ from tailrace.cli.status import table
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import SourceState
 from tailrace.connectors.postgres.admin.operations import SlotState, position, state_of
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.snapshots import SnapshotPlace
 from tailrace.model.quantity import size
 from tailrace.operate.status import ReplicaTable, Status, first
 from tailrace.operate.status import assess as assess_at
-from tailrace.pipeline.checkpoint import Batch, Position
+from tailrace.pipeline.checkpoint import CheckpointBatch, CheckpointState
 from tailrace.pipeline.run_state import RunState
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.reading import Reading
@@ -24,12 +24,12 @@ from tailrace.snapshot.report import Report
 SLOT = SlotState("s", "pgoutput", True, 7, wal_status="reserved", restart="0/100", confirmed="0/180")
 
 
-def at(lsn: str | None, ts_us: int | None = 1_000_000) -> Position:
-    batch = Batch(3, {"phase": "stream" if lsn else "snapshot", "lsn": lsn, "ts_us": ts_us})
-    return Position(batch, batch)
+def at(lsn: str | None, ts_us: int | None = 1_000_000) -> CheckpointState:
+    batch = CheckpointBatch(3, {"phase": "stream" if lsn else "snapshot", "lsn": lsn, "ts_us": ts_us})
+    return CheckpointState(batch, batch)
 
 
-def assess(name: str, found: Position, server: SourceState, now: float, chunk_size: int | None = None) -> Status:
+def assess(name: str, found: CheckpointState, server: SourceState, now: float, chunk_size: int | None = None) -> Status:
     here = None if found.committed is None else position(found.committed.offset)
     return assess_at(name, found, server, here, now, chunk_size)
 
@@ -64,18 +64,20 @@ def test_before_the_stream_no_lag_is_shown() -> None:
 
 
 def test_before_the_first_commit() -> None:
-    assert assess("p", Position(None, None), state_of("0/1", None), now=2).phase == "not started"
-    assert assess("p", Position(Batch(0, {}), None), state_of("0/1", None), now=2).phase == "first batch"
+    assert assess("p", CheckpointState(None, None), state_of("0/1", None), now=2).phase == "not started"
+    assert (
+        assess("p", CheckpointState(CheckpointBatch(0, {}), None), state_of("0/1", None), now=2).phase == "first batch"
+    )
 
 
 def test_a_snapshot_with_rows_chunks_and_expected_end() -> None:
     queue = [["s1", "incremental", "public.a", None, None], ["s1", "incremental", "public.b", None, None]]
     state = {"handled": [], "queue": queue, "last": ["30"], "maximum": ["99"], "rows": 30, "paused": False}
-    batch = Batch(3, {"phase": "stream", "lsn": "0/200", "ts_us": 1, "snapshots": {**state, "undo": None}})
-    before = assess("p", Position(batch, batch), state_of("0/300", SLOT), 12.0, 10).snapshot
+    batch = CheckpointBatch(3, {"phase": "stream", "lsn": "0/200", "ts_us": 1, "snapshots": {**state, "undo": None}})
+    before = assess("p", CheckpointState(batch, batch), state_of("0/300", SLOT), 12.0, 10).snapshot
     assert str(before) == "incremental snapshot of public.a, then public.b"
     batch.offset["snapshots"].update(total=95, since_ms=6000)
-    snapshot = assess("p", Position(batch, batch), state_of("0/300", SLOT), 12.0, 10).snapshot
+    snapshot = assess("p", CheckpointState(batch, batch), state_of("0/300", SLOT), 12.0, 10).snapshot
     assert snapshot is not None
     assert (snapshot.rows, snapshot.total, snapshot.chunk, snapshot.chunks, snapshot.seconds_left) == (
         30,
@@ -88,46 +90,50 @@ def test_a_snapshot_with_rows_chunks_and_expected_end() -> None:
         "incremental snapshot of public.a, 30 of about 95 rows, chunk 3 of about 10, about 13 s left, then public.b"
     )
     batch.offset["snapshots"].update(paused=True, rows=99)
-    snapshot = assess("p", Position(batch, batch), state_of("0/300", SLOT), 12.0, 10).snapshot
+    snapshot = assess("p", CheckpointState(batch, batch), state_of("0/300", SLOT), 12.0, 10).snapshot
     assert "99 of about 99 rows, chunk 10 of about 10, then public.b, paused" in str(snapshot)
-    by_time = assess("p", Position(batch, batch), state_of("0/300", SLOT), 12.0, None).snapshot
+    by_time = assess("p", CheckpointState(batch, batch), state_of("0/300", SLOT), 12.0, None).snapshot
     assert str(by_time) == "incremental snapshot of public.a, 99 of about 99 rows, then public.b, paused"
 
 
 def test_a_first_snapshot_in_one_batch() -> None:
-    batch = Batch(0, {"phase": "snapshot", "pipeline": "p", "lsn": None, "ts_us": None})
+    batch = CheckpointBatch(0, {"phase": "snapshot", "pipeline": "p", "lsn": None, "ts_us": None})
     busy = state_of("0/300", SLOT, reads_snapshot=True)
-    running = first(Position(batch, None), busy, lambda: (4, 1000), 2.0)
+    running = first(CheckpointState(batch, None), busy, lambda: (4, 1000), 2.0)
     assert str(running) == "initial snapshot of 4 tables, about 1,000 rows in one micro-batch"
-    stopped = first(Position(batch, None), state_of("0/300", SLOT), lambda: (1, 1000), 2.0)
+    stopped = first(CheckpointState(batch, None), state_of("0/300", SLOT), lambda: (1, 1000), 2.0)
     assert str(stopped) == (
         "initial snapshot of 1 table, about 1,000 rows in one micro-batch, not running: the next start restarts it"
     )
-    assert first(Position(batch, batch), busy, lambda: (4, 1000), 2.0) is None, "it is read"
-    again = Batch(7, {**batch.offset, "ts_us": 5})
-    assert first(Position(again, batch), busy, lambda: (4, 1000), 2.0) is not None, "and read once more"
+    assert first(CheckpointState(batch, batch), busy, lambda: (4, 1000), 2.0) is None, "it is read"
+    again = CheckpointBatch(7, {**batch.offset, "ts_us": 5})
+    assert first(CheckpointState(again, batch), busy, lambda: (4, 1000), 2.0) is not None, "and read once more"
 
 
 def test_a_first_snapshot_of_several_batches() -> None:
     busy = state_of("0/300", SLOT, reads_snapshot=True)
 
-    def at(number: int, *left: str, splits: int, touched: tuple[str, ...] = ("a",)) -> Batch:
-        reading = Reading(Place(left), None, touched, splits, 12, 10_000, 2)
-        return Batch(number, {"phase": "snapshot", "pipeline": "p", "reading": reading.to_json(), "ts_us": None})
+    def at(number: int, *left: str, splits: int, touched: tuple[str, ...] = ("a",)) -> CheckpointBatch:
+        reading = Reading(SnapshotPlace(left), None, touched, splits, 12, 10_000, 2)
+        return CheckpointBatch(
+            number, {"phase": "snapshot", "pipeline": "p", "reading": reading.to_json(), "ts_us": None}
+        )
 
-    whole = Batch(0, {"phase": "snapshot", "pipeline": "p", "reading": Reading(Place(("a", "b"))).to_json()})
-    assert str(first(Position(whole, None), busy, lambda: (2, 600), 0.0)) == "initial snapshot of 2 tables"
-    found = first(Position(at(3, "b", "c", splits=8), at(2, "b", "c", splits=6)), busy, lambda: (3, 600), 18.0)
+    whole = CheckpointBatch(
+        0, {"phase": "snapshot", "pipeline": "p", "reading": Reading(SnapshotPlace(("a", "b"))).to_json()}
+    )
+    assert str(first(CheckpointState(whole, None), busy, lambda: (2, 600), 0.0)) == "initial snapshot of 2 tables"
+    found = first(CheckpointState(at(3, "b", "c", splits=8), at(2, "b", "c", splits=6)), busy, lambda: (3, 600), 18.0)
     assert found is not None
     assert (found.tables_read, found.tables, found.rows, found.seconds_left) == (1, 3, 300, 12.0)
     assert str(found) == (
         "initial snapshot of 3 tables, 1 of them read, 300 of about 600 rows, chunk 6 of about 12, about 12 s left"
     )
-    stopped = Position(at(2, "b", "c", splits=6), at(2, "b", "c", splits=6))
+    stopped = CheckpointState(at(2, "b", "c", splits=6), at(2, "b", "c", splits=6))
     text = str(first(stopped, state_of("0/300", SLOT), lambda: (3, 600), 18.0))
     assert text.endswith("chunk 6 of about 12, not running: the next start resumes it")
     end = at(9, splits=12, touched=("a", "b", "c"))
-    assert first(Position(end, end), busy, lambda: (3, 600), 18.0) is None
+    assert first(CheckpointState(end, end), busy, lambda: (3, 600), 18.0) is None
 
 
 def test_sizes_for_reading() -> None:
@@ -148,8 +154,8 @@ def test_incomplete_tables_and_problems_are_shown() -> None:
         "ts_us": 1,
         "snapshots": Progress().lacking("public.t", "no right").to_json(),
     }
-    batch = Batch(3, offset)
-    status = assess("p", Position(batch, batch), state_of("0/300", SLOT), now=2)
+    batch = CheckpointBatch(3, offset)
+    status = assess("p", CheckpointState(batch, batch), state_of("0/300", SLOT), now=2)
     assert [(table.table, table.why) for table in status.incomplete] == [("public.t", "no right")]
     finding = Finding("publication", False, "p lacks public.u", "ALTER PUBLICATION p ADD TABLE public.u")
     console = Console(width=300, record=True)

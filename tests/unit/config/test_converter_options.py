@@ -312,12 +312,12 @@ def test_properties_of_apicurios_converter(part: str, name: str) -> None:
 
 
 def test_files_that_are_not_pem_are_an_error_with_the_command() -> None:
-    from tailrace.events.registry.http import Http
+    from tailrace.events.registry.http import RegistryConnection
 
     with pytest.raises(ConfigError, match="name a file that is there"):
-        Http(Address(("https://k",), trusted="/no/such/file"))
+        RegistryConnection(Address(("https://k",), trusted="/no/such/file"))
     with pytest.raises(ConfigError, match="keytool -importkeystore"):
-        Http(Address(("https://k",), trusted=__file__))
+        RegistryConnection(Address(("https://k",), trusted=__file__))
 
 
 def test_what_is_no_address_is_an_error() -> None:

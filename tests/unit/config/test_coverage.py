@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.config.kinds import FLAG
-from tailrace.config.option import Option, Status
+from tailrace.config.option import Option, OptionStatus
 from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.connectors.mongodb.options import CURSOR_PIPELINE
 from tailrace.connectors.postgres.options import OPTIONS, SLOT_NAME
@@ -30,7 +30,9 @@ NOTATION = {"schema.table", "schema.table.column"}
 
 def test_properties_without_effect_or_refused_have_a_reason() -> None:
     silent = [
-        option.name for option in OPTIONS if option.status in (Status.CONNECT, Status.REFUSED) and not option.note
+        option.name
+        for option in OPTIONS
+        if option.status in (OptionStatus.CONNECT, OptionStatus.REFUSED) and not option.note
     ]
     assert silent == []
 
@@ -45,7 +47,7 @@ ALIKE = {
 
 @pytest.mark.parametrize("connector", BUILT_IN)
 def test_each_that_works_is_read_by_the_connector_that_says_so(connector: str) -> None:
-    options = [option for option in imported(BUILT_IN[connector].options or "") if option.status is Status.WORKS]
+    options = [option for option in imported(BUILT_IN[connector].options or "") if option.status is OptionStatus.WORKS]
     assert set(unread(connector, options)) <= ALIKE, "make it work, or give its true status"
 
 
@@ -76,7 +78,7 @@ def is_named(option: Option[object], text: str) -> bool:
 
 def test_each_that_works_is_named_by_a_test() -> None:
     text = spoken()
-    unnamed = [option.name for option in OPTIONS if option.status is Status.WORKS and not is_named(option, text)]
+    unnamed = [option.name for option in OPTIONS if option.status is OptionStatus.WORKS and not is_named(option, text)]
     assert unnamed == []
 
 

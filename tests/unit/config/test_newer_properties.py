@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tailrace.config.kinds import InvalidValue
-from tailrace.config.option import Status
+from tailrace.config.option import OptionStatus
 from tailrace.connectors.registry import BUILT_IN, imported
 
 TAKEN = [
@@ -28,7 +28,7 @@ TAKEN = [
 def test_no_name_is_unknown_and_what_has_no_effect_says_why(connector: str, name: str) -> None:
     found = imported(BUILT_IN[connector].options or "").find(name)
     assert found is not None
-    assert found[0].status is not Status.CONNECT or found[0].note
+    assert found[0].status is not OptionStatus.CONNECT or found[0].note
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from tailrace.config import Config
-from tailrace.connectors.reader_socket import Block
+from tailrace.connectors.reader_socket import AnswerBlock
 from tailrace.errors import OffsetError
 
 
@@ -51,11 +51,11 @@ class Counting:
         Counting.made += 1
         self.number, self.reads = Counting.made, 0
 
-    def read(self, wanted: Count, client: socket.socket) -> Generator[Block, None, None]:
+    def read(self, wanted: Count, client: socket.socket) -> Generator[AnswerBlock, None, None]:
         self.reads += 1
         time.sleep(wanted.seconds)
         for block in range(wanted.blocks):
-            yield Block(Seen(os.getpid(), self.number, self.reads, block), bytes([block % 256]) * wanted.size)
+            yield AnswerBlock(Seen(os.getpid(), self.number, self.reads, block), bytes([block % 256]) * wanted.size)
         if wanted.fails == "odd":
             raise Odd("one", "other")
         if wanted.fails:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tailrace.connectors.column_info import ColumnInfo
-from tailrace.connectors.columns import CapturedTable, Columns
+from tailrace.connectors.columns import CapturedTable, ColumnRules
 from tailrace.connectors.defaults import Default
 from tailrace.connectors.value_type import text_type
 from tailrace.errors import ConfigError
@@ -25,7 +25,7 @@ NAME, NOTE = column("name", comment="given name"), column("note", default=Defaul
 
 def captured(columns: Sequence[ColumnInfo], key: tuple[str, ...] = ("id",), **properties: object) -> CapturedTable:
     names = tuple(each.name for each in columns)
-    found = Columns(config(**properties)).captured(TABLE, columns, key, names)
+    found = ColumnRules(config(**properties)).captured(TABLE, columns, key, names)
     assert found is not None
     return found
 
@@ -65,7 +65,7 @@ def test_a_type_without_a_mapping_is_left_out(caplog: pytest.LogCaptureFixture) 
 
 def test_a_table_without_captured_columns_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        assert Columns(config()).captured(TABLE, [column("place", None)], (), ()) is None
+        assert ColumnRules(config()).captured(TABLE, [column("place", None)], (), ()) is None
     assert "dbo.people has no columns to capture" in caplog.text
 
 

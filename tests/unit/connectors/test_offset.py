@@ -8,17 +8,25 @@ from typing import Any
 import pytest
 
 from tailrace.capture.offset import Offset
-from tailrace.connectors.change_tables.position import Reading as ChangeTablePosition
+from tailrace.connectors.change_tables.position import LsnPosition as ChangeTablePosition
 from tailrace.connectors.offset import STREAM, position_of
-from tailrace.connectors.postgres.position import Claim, Seen, claim, claim_of_slot, format_lsn, parse_lsn, remembered
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.postgres.position import (
+    LogClaim,
+    SeenLog,
+    claim,
+    claim_of_slot,
+    format_lsn,
+    parse_lsn,
+    remembered,
+)
+from tailrace.connectors.snapshots import SnapshotPlace
 from tailrace.errors import OffsetError
 from tailrace.snapshot.progress import Progress, Undo
 from tailrace.snapshot.reading import Reading
-from tailrace.snapshot.signals import Request
+from tailrace.snapshot.signals import TableRequest
 
 SOURCE = "7312/shop/tailrace_shop"
-REQUEST = Request("s1", "incremental", "public.a")
+REQUEST = TableRequest("s1", "incremental", "public.a")
 # As releases stored it whose offsets have version 1.
 VERSION_1: dict[str, Any] = {
     "version": 1,
@@ -49,7 +57,7 @@ VERSION_1: dict[str, Any] = {
         "of": 9,
     },
 }
-SEEN = Seen(0x16_B3741200, 1764000000000123, 97500059720)
+SEEN = SeenLog(0x16_B3741200, 1764000000000123, 97500059720)
 READ = Offset(
     "postgresql",
     SOURCE,
@@ -67,7 +75,9 @@ READ = Offset(
         undo=Undo(
             (
                 REQUEST,
-                Request("s1", "incremental", "public.b", "x > 1", surrogate="k", keys=(("1",),), leading=("my.s",)),
+                TableRequest(
+                    "s1", "incremental", "public.b", "x > 1", surrogate="k", keys=(("1",),), leading=("my.s",)
+                ),
             ),
             None,
             ("9",),
@@ -75,7 +85,7 @@ READ = Offset(
             "id integer",
         ),
     ),
-    reading=Reading(Place(("public.a",), ("7",), "97500000000", 16384), touched=("public.a",), splits=3, of=9),
+    reading=Reading(SnapshotPlace(("public.a",), ("7",), "97500000000", 16384), touched=("public.a",), splits=3, of=9),
 )
 
 
@@ -102,11 +112,11 @@ def test_an_offset_is_stored_as_version_2_and_read_again() -> None:
 
 
 def test_what_is_remembered_of_the_log_is_claimed_of_the_server() -> None:
-    assert claim(READ) == Claim(0x16_B374D848, None, 1, 1764000000000000, 0x16_B3740000, SEEN)
+    assert claim(READ) == LogClaim(0x16_B374D848, None, 1, 1764000000000000, 0x16_B3740000, SEEN)
     first = READ.at(phase="snapshot", position=None)
-    assert claim_of_slot(None, first) == Claim(None, moved_from=0x16_B3740000)
-    assert claim_of_slot(READ, first) == Claim(0x16_B374D848, moved_from=0x16_B3740000)
-    assert claim_of_slot(None, READ) == Claim(0x16_B374D848)
+    assert claim_of_slot(None, first) == LogClaim(None, moved_from=0x16_B3740000)
+    assert claim_of_slot(READ, first) == LogClaim(0x16_B374D848, moved_from=0x16_B3740000)
+    assert claim_of_slot(None, READ) == LogClaim(0x16_B374D848)
 
 
 def test_lists_are_stored_by_names_alone() -> None:

@@ -24,7 +24,7 @@ import pytest
 from tailrace.config import Config
 from tailrace.connectors import reader_client, reader_process
 from tailrace.connectors.reader_process import Server
-from tailrace.connectors.reader_socket import Kind, ReaderLost, Request, address, folder, message, receive
+from tailrace.connectors.reader_socket import MessageKind, ReaderLost, ReaderRequest, address, folder, message, receive
 from tailrace.errors import OffsetError, SourceError
 from tests.behaviour import streams_here
 from tests.unit.connectors.counting import Count, Counting, Seen
@@ -50,8 +50,8 @@ def config(**values: str) -> Config:
     return Config({"database.password": SECRET, **values})
 
 
-def request(wanted: Count, name: str, **values: str) -> Request:
-    return Request(Counting, config(**values), name, wanted)
+def request(wanted: Count, name: str, **values: str) -> ReaderRequest:
+    return ReaderRequest(Counting, config(**values), name, wanted)
 
 
 def seen(wanted: Count, name: str, **values: str) -> list[Seen]:
@@ -222,7 +222,7 @@ def _serve(listener: socket.socket) -> None:
 def opened(path: Path, wanted: Count) -> socket.socket:
     client = socket.socket(socket.AF_UNIX)
     client.connect(str(path))
-    client.sendall(message(Kind.REQUEST, request(wanted, "here"))[0])
+    client.sendall(message(MessageKind.REQUEST, request(wanted, "here"))[0])
     return client
 
 
@@ -234,10 +234,10 @@ def drain(client: socket.socket) -> None:
 def test_a_server_stays_while_its_pipeline_runs(server: Path) -> None:
     Counting.wanted = True
     with opened(server, Count(1)) as client:
-        assert [receive(client)[0] for _ in range(2)] == [Kind.BLOCK, Kind.END]
+        assert [receive(client)[0] for _ in range(2)] == [MessageKind.BLOCK, MessageKind.END]
     time.sleep(0.7)
     with opened(server, Count(0)) as client:
-        assert receive(client)[0] == Kind.END
+        assert receive(client)[0] == MessageKind.END
     Counting.wanted = False
     time.sleep(2)
     with socket.socket(socket.AF_UNIX) as late, pytest.raises(ConnectionError):
@@ -256,7 +256,7 @@ def test_a_worker_that_is_slow_keeps_its_turn(server: Path) -> None:
         for number in range(12):
             assert receive(slow)[1].block == number
             time.sleep(0.1)
-        assert receive(slow)[0] == Kind.END
+        assert receive(slow)[0] == MessageKind.END
         assert receive(other)[1].read == 2
 
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from tailrace.connectors import registry
-from tailrace.connectors.registry import DEFAULT, POSTGRES, Entry
+from tailrace.connectors.registry import DEFAULT, POSTGRES, ConnectorEntry
 from tailrace.errors import ConfigError
 from tests.unit.connectors.installed import install
 
 POSTGRES_CLASS = "io.debezium.connector.postgresql.PostgresConnector"
 TOY = """
-from tailrace.connectors.registry import Entry
+from tailrace.connectors.registry import ConnectorEntry
 
-ENTRY = Entry(
+ENTRY = ConnectorEntry(
     name="toy", product="Toy", format="toy-cdc", package="toy_cdc:ToyPackage", classes=("com.acme.ToyConnector",),
     schemes=("toy://",), url="toy:///folder",
 )
@@ -55,7 +55,7 @@ def test_an_entry_point_that_is_no_entry_is_named(tmp_path: Path, monkeypatch: p
     install(tmp_path, monkeypatch, "toy_cdc", TOY, "wrong = toy_cdc:TOY", "odd = toy_cdc:ToyPackage")
     with pytest.raises(ConfigError, match="connector: the entry point toy_cdc:TOY cannot be loaded"):
         registry.named("wrong")
-    with pytest.raises(ConfigError, match=r"the entry point 'odd' of the group tailrace\.connectors is no Entry"):
+    with pytest.raises(ConfigError, match=r"the entry point .odd. of the group .* is no ConnectorEntry"):
         registry.named("odd")
 
 
@@ -83,7 +83,7 @@ def test_a_missing_driver_is_named_with_what_installs_it() -> None:
 
 def test_a_package_that_cannot_be_imported_is_an_error_of_ours() -> None:
     with pytest.raises(ConfigError, match="the connector x cannot be imported: No module named 'no_such_module'"):
-        Entry("x", "X", "x-cdc", "no_such_module:X").load()
+        ConnectorEntry("x", "X", "x-cdc", "no_such_module:X").load()
 
 
 def test_finding_a_connector_imports_neither_its_package_nor_its_drivers() -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tailrace.config.processors import Reselect
-from tailrace.connectors.columns import CapturedTable, Columns
+from tailrace.connectors.columns import CapturedTable, ColumnRules
 from tailrace.connectors.reselect import LookupFailed, Places, Reselector
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
@@ -43,7 +43,7 @@ class Held:
 
 def table() -> CapturedTable:
     columns = [column("id", INTEGER, required=True), column("note")]
-    found = Columns(config()).captured(TABLE, columns, ("id",), ("id",))
+    found = ColumnRules(config()).captured(TABLE, columns, ("id",), ("id",))
     assert found is not None
     return found
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.connectors.db2.cli import columns
-from tailrace.connectors.db2.cli.columns import BUFFERS, Description, longest, room
+from tailrace.connectors.db2.cli.columns import BUFFERS, ResultColumn, longest, room
 from tailrace.connectors.db2.cli.library import NULL_DATA, Db2Error
 from tailrace.connectors.db2.types import times
 
@@ -67,31 +67,31 @@ def buffer(values: list[bytes | None], width: int) -> tuple[np.ndarray[Any, Any]
 def test_texts_in_both_encodings(values: list[str | None]) -> None:
     utf8 = buffer([None if each is None else each.encode() for each in values], 33)
     wide = buffer([None if each is None else each.encode("utf-16-le") for each in values], 34)
-    assert columns._variable(Description("c", CHAR, 8, 0), *utf8).to_pylist() == values
-    assert columns._variable(Description("c", GRAPHIC, 8, 0), *wide).to_pylist() == values
+    assert columns._variable(ResultColumn("c", CHAR, 8, 0), *utf8).to_pylist() == values
+    assert columns._variable(ResultColumn("c", GRAPHIC, 8, 0), *wide).to_pylist() == values
 
 
 def test_half_a_surrogate_pair_is_replaced() -> None:
     pair, half = "😀".encode("utf-16-le"), b"\x3d\xd8"
     values = buffer([half, pair, pair[2:] + b"a\x00", b"a\x00" + half, pair[2:]], 8)
-    found = columns._variable(Description("c", GRAPHIC, 8, 0), *values).to_pylist()
+    found = columns._variable(ResultColumn("c", GRAPHIC, 8, 0), *values).to_pylist()
     assert found == ["\ufffd", "😀", "\ufffda", "a\ufffd", "\ufffd"]
 
 
 def test_a_value_that_has_grown_is_no_silent_cut() -> None:
     filled, lengths = buffer([b"abc"], 4)
-    assert columns._variable(Description("c", CLOB, 1, 0), filled, lengths).to_pylist() == ["abc"]
+    assert columns._variable(ResultColumn("c", CLOB, 1, 0), filled, lengths).to_pylist() == ["abc"]
     for length in (4, 400, -4):  # the last one is a length that is not known
         with pytest.raises(Db2Error, match="has grown") as caught:
-            columns._variable(Description("c", CLOB, 1, 0), filled, np.array([length], np.int32))
+            columns._variable(ResultColumn("c", CLOB, 1, 0), filled, np.array([length], np.int32))
         assert caught.value.state == "01004"
 
 
 def test_large_columns_are_measured_before_they_are_read() -> None:
-    given = [Description("id", 4, 10, 0), Description("", CLOB, 2**31 - 1, 0), Description("b", BLOB, 9, 0)]
+    given = [ResultColumn("id", 4, 10, 0), ResultColumn("", CLOB, 2**31 - 1, 0), ResultColumn("b", BLOB, 9, 0)]
     assert longest("SELECT x", given) == (
         "SELECT MAX(LENGTH(c1)), MAX(LENGTH(c2)) FROM (SELECT x) AS wanted (c0, c1, c2)"
     )
     assert longest("SELECT x", given[:1]) is None
-    assert [room(Description("", kind, 9, 0), 10) for kind in (CLOB, BLOB, DBCLOB)] == [40, 10, 20]
+    assert [room(ResultColumn("", kind, 9, 0), 10) for kind in (CLOB, BLOB, DBCLOB)] == [40, 10, 20]
     assert BUFFERS == 16 << 20

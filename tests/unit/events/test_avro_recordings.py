@@ -21,7 +21,7 @@ from tailrace.events.converter import Converter
 from tailrace.events.form import JsonForm
 from tailrace.events.parts import text_of
 from tailrace.events.payload import array, from_json
-from tailrace.events.records import Part
+from tailrace.events.records import RecordPart
 from tailrace.events.registry.apicurio import ApicurioSettings, Artifact, artifact
 from tailrace.events.registry.registry import Wanted
 from tailrace.events.unfold import Unfolder
@@ -90,7 +90,7 @@ def test_avro_says_what_json_says(of: Recorded, scenario: str) -> None:
                 assert _read(part) == [repr(each) for each in told.to_pylist(maps_as_pydicts="strict")]
 
 
-def _read(part: Part) -> list[str]:
+def _read(part: RecordPart) -> list[str]:
     node = avro_schema(part.schema, SCRUBBED)
     parsed = fastavro.parse_schema(_without_logical(json.loads(schema_text(node))))
     found = joined(datums(part.values, part.schema, SCRUBBED), len(part.values)).to_pylist()

@@ -24,7 +24,7 @@ from tailrace.connectors.postgres.position import SOURCE as POSTGRES
 from tailrace.connectors.sqlserver.position import BLOCK as SQLSERVER
 from tailrace.errors import ConfigError, DecodeError
 from tailrace.events.payload import array, from_json
-from tailrace.events.records import Header, Part, Records
+from tailrace.events.records import Header, RecordPart, Records
 from tailrace.events.registry import form
 from tailrace.events.registry.registry import Wanted
 from tailrace.events.rows import RowWriter
@@ -51,9 +51,9 @@ def named(recorded: dict[str, Any]) -> str:
     return f"{recorded['scenario']}-{recorded['line']}-{recorded['name']}"
 
 
-def part_of(node: dict[str, Any], rows: int) -> Part:
+def part_of(node: dict[str, Any], rows: int) -> RecordPart:
     schema = ConnectSchema.from_json(node["schema"])
-    return Part(schema, array([from_json(node["payload"], schema)] * rows, schema))
+    return RecordPart(schema, array([from_json(node["payload"], schema)] * rows, schema))
 
 
 @lru_cache

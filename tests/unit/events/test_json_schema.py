@@ -16,7 +16,7 @@ from tailrace.config.converter_names import APICURIO_JSON, CONFLUENT_JSON
 from tailrace.errors import SinkError
 from tailrace.events.parts import text_of
 from tailrace.events.payload import array, from_json
-from tailrace.events.records import Part
+from tailrace.events.records import RecordPart
 from tailrace.events.registry import form
 from tailrace.events.registry.form import RegistryForm, registry_form
 from tailrace.events.registry.json_schema import json_changes
@@ -47,7 +47,7 @@ def form_of(kind: str, own: dict[str, str], part: str = "value") -> RegistryForm
 
 
 def written(made: RegistryForm, schema: ConnectSchema, payload: Any) -> list[Any]:
-    part = Part(schema, array([from_json(payload, schema)] * 3, schema))
+    part = RecordPart(schema, array([from_json(payload, schema)] * 3, schema))
     return text_of(made.parts(part, pa.array(["t"] * 3)), 0, 3, "t").to_pylist()  # type: ignore[no-any-return]
 
 
@@ -89,7 +89,7 @@ def test_a_null_is_a_value_of_confluents_and_none_of_apicurios(monkeypatch: pyte
 def test_records_of_many_topics_have_their_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(form, "known_id", lambda settings, registry, wanted: {"a": 1, "b": 2}[wanted.topic])
     schema = ConnectSchema("string")
-    part, topics = Part(schema, pa.array(["x", "y", "z"])), pa.array(["a", "b", "a"])
+    part, topics = RecordPart(schema, pa.array(["x", "y", "z"])), pa.array(["a", "b", "a"])
     for kind, wanted in (
         (CONFLUENT_JSON, [b'\x00\x00\x00\x00\x01"x"', b'\x00\x00\x00\x00\x02"y"', b'\x00\x00\x00\x00\x01"z"']),
         (APICURIO_JSON, [f'{{"schemaId":{id_},"payload":"{text}"}}' for id_, text in ((1, "x"), (2, "y"), (1, "z"))]),

@@ -17,7 +17,7 @@ from tailrace.connectors.mongodb.config import resolve
 from tailrace.connectors.mongodb.position import BLOCK
 from tailrace.errors import TransformError
 from tailrace.events.payload import array
-from tailrace.events.records import Part, Records, struct
+from tailrace.events.records import RecordPart, Records, struct
 from tailrace.events.rows import RowWriter
 from tailrace.model.schema import STRING, ConnectSchema
 from tailrace.transforms.mongodb.documents import Converter, parse
@@ -223,17 +223,21 @@ def records(
     changes = pa.array([change for _, _, change in events], described)
     description = ConnectSchema("struct", optional=True)
     parts = [
-        ("before", Part(TEXT, pa.array([before] * count, pa.string()))),
+        ("before", RecordPart(TEXT, pa.array([before] * count, pa.string()))),
         (
             "after",
-            Part(TEXT.with_(name="io.debezium.data.Json"), pa.array([text for _, text, _ in events], pa.string())),
+            RecordPart(
+                TEXT.with_(name="io.debezium.data.Json"), pa.array([text for _, text, _ in events], pa.string())
+            ),
         ),
-        ("updateDescription", Part(description, changes)),
-        ("ts_ms", Part(ConnectSchema("int64", optional=True), pa.array([0] * count, pa.int64()))),
-        ("op", Part(STRING, pa.array([op for op, _, _ in events], pa.string()))),
+        ("updateDescription", RecordPart(description, changes)),
+        ("ts_ms", RecordPart(ConnectSchema("int64", optional=True), pa.array([0] * count, pa.int64()))),
+        ("op", RecordPart(STRING, pa.array([op for op, _, _ in events], pa.string()))),
     ]
     value = struct(ConnectSchema("struct", name="p.db.docs.Envelope"), parts, count)
-    ids = struct(ConnectSchema("struct", name="p.db.docs.Key"), [("id", Part(STRING, pa.array([key] * count)))], count)
+    ids = struct(
+        ConnectSchema("struct", name="p.db.docs.Key"), [("id", RecordPart(STRING, pa.array([key] * count)))], count
+    )
     nothing = pa.nulls(count, pa.int32())
     order = np.arange(count, dtype=np.int64) * 2
     return Records(order, pa.array(["p.db.docs"] * count), nothing, pa.nulls(count, pa.int64()), key=ids, value=value)

@@ -9,10 +9,10 @@ from typing import Any
 
 from tailrace.operate.spread import Spread
 from tailrace.operate.status import Live, ReplicaTable, Status
-from tailrace.operate.watch import Figures, Totals
+from tailrace.operate.watch import Figures, RunTotals
 from tailrace.pipeline.batches import Batches
 from tailrace.pipeline.definition import from_content
-from tailrace.pipeline.progress import Progress
+from tailrace.pipeline.progress import RunProgress
 from tailrace.pipeline.run_state import RunState
 from tailrace.sinks.replica.aside import SetAside
 from tailrace.snapshot.report import Report
@@ -35,7 +35,7 @@ def figures(connector: str = "postgres", name: str = "shop", sink: Any = None, *
         "checkpoint": "state",
     }
     definition = from_content(content, base=Path("/nowhere"), where="test")
-    progress = Progress(3, 70, 1.5, {"phase": "stream"}, batches=Batches(4, {"addBatch": 2.5}, {"addBatch": 0.5}))
+    progress = RunProgress(3, 70, 1.5, {"phase": "stream"}, batches=Batches(4, {"addBatch": 2.5}, {"addBatch": 0.5}))
     offset = {"phase": "stream", "lsn": "0/180"}
     slot = {"slot": {"headroom_bytes": 5000}, "retained_bytes": 300}
     status = Status(
@@ -53,7 +53,7 @@ def figures(connector: str = "postgres", name: str = "shop", sink: Any = None, *
     status = replace(status, run=RunState("running"), live=Live(progress))
     now = time.time()
     counts = {"reads": 10, "creates": 40, "updates": 15, "deletes": 5, "truncates": 0, "messages": 0, "transactions": 8}
-    totals = Totals(70, 4, {"addBatch": 2.5}, 2, {"public.orders": 70}, counts)
+    totals = RunTotals(70, 4, {"addBatch": 2.5}, 2, {"public.orders": 70}, counts)
     behind = Spread()
     for seconds in range(1, 101):
         behind.add(seconds / 10)

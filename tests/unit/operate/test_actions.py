@@ -13,9 +13,9 @@ import pytest
 from tailrace.errors import ConfigError
 from tailrace.operate import actions
 from tailrace.operate.actions import Actions
-from tailrace.operate.server import Refusal, Request
-from tailrace.pipeline.reconcile import TableReport
-from tailrace.pipeline.tables import Change, Edit
+from tailrace.operate.server import HttpRequest, Refusal
+from tailrace.pipeline.reconcile import ReconcileReport
+from tailrace.pipeline.tables import PropertyEdit, TablesChange
 from tests.unit.operate.made import figures
 from tests.unit.operate.test_connect_api import Some
 
@@ -24,7 +24,7 @@ KAFKA = {"kafka": {"bootstrap.servers": "k:9"}}
 
 def done(acts: Actions, path: str, body: Any = None, method: str = "POST") -> Any:
     content = b"" if body is None else json.dumps(body).encode()
-    response = acts.answer(Request(method, path, body=content))
+    response = acts.answer(HttpRequest(method, path, body=content))
     assert response is not None
     return response.body
 
@@ -58,7 +58,7 @@ def test_what_is_refused(path: str, body: Any, status: int, said: str) -> None:
 def test_other_paths_are_left_to_others() -> None:
     acts = Actions(Some(figures()))
     for method, path in (("GET", "/pipelines/shop/add"), ("POST", "/pipelines/shop"), ("POST", "/pipelines/shop/sing")):
-        assert acts.answer(Request(method, path)) is None
+        assert acts.answer(HttpRequest(method, path)) is None
 
 
 @pytest.mark.parametrize("written", [True, False])
@@ -67,9 +67,10 @@ def test_a_table_is_added_to_the_file_of_its_pipeline(written: bool, monkeypatch
         def file(self, name: str) -> Path:
             return Path(f"/etc/{name}.yaml")
 
-    edit = Edit("shop.yaml", "table.include.list", None, written)
+    edit = PropertyEdit("shop.yaml", "table.include.list", None, written)
     monkeypatch.setattr(
-        "tailrace.operate.actions.tables.add", lambda file, names, kind: Change((str(file),), ("a.b",), edit, None, "p")
+        "tailrace.operate.actions.tables.add",
+        lambda file, names, kind: TablesChange((str(file),), ("a.b",), edit, None, "p"),
     )
     said = done(Actions(Files(figures())), "/pipelines/shop/add", {"tables": ["a.b"]})
     assert said["tables"] == ("/etc/shop.yaml",)
@@ -82,7 +83,7 @@ def test_one_comparison_of_a_pipeline_runs_at_a_time_and_tells_no_keys(monkeypat
     goes_on = threading.Event()
 
     def compare(*_: Any, **__: Any) -> Any:
-        yield TableReport("a.b", "different", different=1, keys={"different": [{"id": "hidden"}]})
+        yield ReconcileReport("a.b", "different", different=1, keys={"different": [{"id": "hidden"}]})
         goes_on.wait(10)
         raise ConfigError("the source is away", where="shop")
 

@@ -16,10 +16,10 @@ from tailrace.operate import actions
 from tailrace.operate.server import TOKEN
 from tailrace.operate.serving import serving
 from tailrace.operate.status import ReplicaTable
-from tailrace.pipeline.definition import Http
-from tailrace.pipeline.reconcile import TableReport
+from tailrace.pipeline.definition import HttpSection
+from tailrace.pipeline.reconcile import ReconcileReport
 from tailrace.pipeline.signaling import Sent
-from tailrace.pipeline.tables import Change, Edit
+from tailrace.pipeline.tables import PropertyEdit, TablesChange
 from tests.unit.operate.made import figures, with_tables
 from tests.unit.operate.test_connect_api import Some
 
@@ -57,7 +57,7 @@ def pipelines() -> Files:
 @pytest.fixture
 def url(pipelines: Files, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv(TOKEN, "t0ken")
-    with serving(pipelines, Http(port=0)) as address:
+    with serving(pipelines, HttpSection(port=0)) as address:
         yield address
 
 
@@ -107,11 +107,13 @@ def test_a_pipeline_is_paused_and_its_tables_are_retried(page: Any, pipelines: F
 def test_tables_are_added_by_keyboard_and_what_is_wrong_is_told(page: Any, monkeypatch: Any) -> None:
     asked = list[tuple[str, list[str], str]]()
 
-    def add(file: Path, names: list[str], kind: str) -> Change:
+    def add(file: Path, names: list[str], kind: str) -> TablesChange:
         asked.append((str(file), names, kind))
         if len(asked) == 1:
             raise ConfigError("there is no such table", where="public.x", remedy="Did you mean public.y?")
-        return Change(tuple(names), tuple(names), Edit("shop.yaml", "table.include.list", "y", True), SENT, "pub")
+        return TablesChange(
+            tuple(names), tuple(names), PropertyEdit("shop.yaml", "table.include.list", "y", True), SENT, "pub"
+        )
 
     monkeypatch.setattr("tailrace.operate.actions.tables.add", add)
     let_in(page)
@@ -159,8 +161,8 @@ def test_a_signal_is_sent(page: Any, monkeypatch: Any) -> None:
 
 def test_a_replica_is_compared(page: Any, monkeypatch: Any) -> None:
     found = [
-        TableReport("public.t0", "equal"),
-        TableReport("public.t1", "different", missing=3, keys={"missing": [{}]}),
+        ReconcileReport("public.t0", "equal"),
+        ReconcileReport("public.t1", "different", missing=3, keys={"missing": [{}]}),
     ]
     monkeypatch.setattr(actions, "compare_all", lambda *_, **__: iter(found))
     let_in(page)

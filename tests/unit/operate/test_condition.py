@@ -14,7 +14,7 @@ from tailrace.operate.condition import Condition, Facts, condition
 from tailrace.operate.health import health
 from tailrace.operate.status import Live, ReplicaTable, Status
 from tailrace.pipeline.lease import Owner
-from tailrace.pipeline.progress import Progress
+from tailrace.pipeline.progress import RunProgress
 from tailrace.pipeline.run_state import Ended, RunState
 
 RUNS = Facts("running", "stream")
@@ -113,12 +113,12 @@ def test_the_table_of_the_module_and_of_the_docs_is_what_is_answered() -> None:
             "incomplete; public.t is incomplete: rows differ; read it",
         ),
         (
-            replace(STATUS, live=Live(Progress(1, 0, 0.0, {}), silent_seconds=61)),
+            replace(STATUS, live=Live(RunProgress(1, 0, 0.0, {}), silent_seconds=61)),
             "silent; the process has not said for a minute how far its run is; restart the process; it resumes from "
             "its checkpoint",
         ),
         (
-            replace(STATUS, live=Live(Progress(1, 0, 0.0, {}, activity="restarts"))),
+            replace(STATUS, live=Live(RunProgress(1, 0, 0.0, {}, activity="restarts"))),
             "restarting; the query failed by an error that may pass; nothing: it is started again by itself",
         ),
         (replace(STATUS, live=Live(None)), "starting; no micro-batch of this run is finished yet"),

@@ -12,7 +12,7 @@ import pytest
 
 from tailrace.operate.connect_api import ConnectApi
 from tailrace.operate.pipelines import Pipelines
-from tailrace.operate.server import Refusal, Request
+from tailrace.operate.server import HttpRequest, Refusal
 from tailrace.operate.watch import Figures
 from tailrace.pipeline.run_state import Ended, RunState
 from tests.unit.operate.made import figures
@@ -42,7 +42,7 @@ class Some(Pipelines):
 
 def asked(pipelines: Pipelines, path: str, method: str = "GET", body: Any = None, **query: str) -> Any:
     content = b"" if body is None else json.dumps(body).encode()
-    response = ConnectApi(pipelines).answer(Request(method, path, query, body=content))
+    response = ConnectApi(pipelines).answer(HttpRequest(method, path, query, body=content))
     assert response is not None
     return response.body
 
@@ -50,7 +50,7 @@ def asked(pipelines: Pipelines, path: str, method: str = "GET", body: Any = None
 def status_of(pipelines: Pipelines, path: str, method: str, body: Any = None, **query: str) -> int:
     content = b"" if body is None else json.dumps(body).encode()
     try:
-        response = ConnectApi(pipelines).answer(Request(method, path, query, body=content))
+        response = ConnectApi(pipelines).answer(HttpRequest(method, path, query, body=content))
     except Refusal as refusal:
         return refusal.status
     assert response is not None

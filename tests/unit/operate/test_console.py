@@ -12,7 +12,7 @@ import pytest
 
 from tailrace.operate import console, recent
 from tailrace.operate.connect_api import ConnectApi
-from tailrace.operate.server import Refusal, Request
+from tailrace.operate.server import HttpRequest, Refusal
 from tailrace.operate.serving import answers
 from tests.unit.operate.made import figures, with_tables
 from tests.unit.operate.test_connect_api import Some
@@ -22,12 +22,12 @@ PAGE = Path(console.__file__).with_name("console.html").read_text(encoding="utf-
 
 def test_a_browser_is_led_to_the_page_and_other_clients_get_json() -> None:
     answer = answers(Some(figures()))
-    led = answer(Request("GET", "/", accepts="text/html,application/xhtml+xml"))
+    led = answer(HttpRequest("GET", "/", accepts="text/html,application/xhtml+xml"))
     assert (led.status, led.headers["Location"]) == (302, "/console")
-    page = answer(Request("GET", "/console"))
+    page = answer(HttpRequest("GET", "/console"))
     assert page.type == "text/html; charset=utf-8"
     assert "default-src 'none'" in page.headers["Content-Security-Policy"]
-    assert answer(Request("GET", "/", accepts="application/json")).body["version"]
+    assert answer(HttpRequest("GET", "/", accepts="application/json")).body["version"]
 
 
 def test_the_page_loads_nothing_and_writes_no_markup_of_data() -> None:
@@ -40,17 +40,17 @@ def test_what_the_page_asks_for_is_answered() -> None:
     pipelines = Some(with_tables(figures(), 3))
     recent.add({"time": "noon", "level": "info", "message": "hello"})
     answer = answers(pipelines)
-    assert answer(Request("GET", "/log")).body[0]["message"] == "hello"
-    (shown,) = json.loads(answer(Request("GET", "/status")).content)
+    assert answer(HttpRequest("GET", "/log")).body[0]["message"] == "hello"
+    (shown,) = json.loads(answer(HttpRequest("GET", "/status")).content)
     used = set(re.findall(r"\bpipeline\.(\w+)", PAGE)) - {"value"}
     assert used <= set(shown), used - set(shown)
     for path, method in re.findall(r'"(/(?:pause|resume|restart))", "(\w+)"', PAGE):
-        assert ConnectApi(pipelines).answer(Request(method, f"/connectors/shop{path}")) is not None
+        assert ConnectApi(pipelines).answer(HttpRequest(method, f"/connectors/shop{path}")) is not None
     assert pipelines.done == ["pause shop", "resume shop", "restart shop"]
-    assert answer(Request("GET", "/comparisons")).body == {}
+    assert answer(HttpRequest("GET", "/comparisons")).body == {}
     for action in set(re.findall(r'steer\(pipeline, "(\w+)"', PAGE)):
         with pytest.raises(Refusal, match=r"force: not known here"):
-            answer(Request("POST", f"/pipelines/shop/{action}", body=b'{"force": 1}'))
+            answer(HttpRequest("POST", f"/pipelines/shop/{action}", body=b'{"force": 1}'))
 
 
 def test_the_script_is_valid(tmp_path: Path) -> None:

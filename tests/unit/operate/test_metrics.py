@@ -16,12 +16,12 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.snapshots import SnapshotPlace
 from tailrace.operate import as_debezium
 from tailrace.operate.metrics import FAMILIES, exposition
 from tailrace.operate.status import Live
 from tailrace.operate.watch import Figures
-from tailrace.pipeline.progress import Progress
+from tailrace.pipeline.progress import RunProgress
 from tailrace.snapshot.reading import Reading
 from tests.unit.operate.made import figures, with_tables
 
@@ -172,8 +172,8 @@ def test_metrics_of_a_thousand_tables_cost_little() -> None:
 
 def test_the_first_snapshot_in_the_words_of_the_exporter() -> None:
     found = figures()
-    reading = Reading(Place(("b", "c")), None, ("a", "b"), 2, 12).to_json()
-    progress = Progress(0, 10, 1.0, {"phase": "snapshot", "reading": reading})
+    reading = Reading(SnapshotPlace(("b", "c")), None, ("a", "b"), 2, 12).to_json()
+    progress = RunProgress(0, 10, 1.0, {"phase": "snapshot", "reading": reading})
     status = replace(found.status, phase="snapshot", lag_seconds=3.0, live=Live(progress))
     metrics = samples(replace(found, status=status))
     labels = {"plugin": "postgres", "name": "shop.prefix"}

@@ -14,7 +14,7 @@ from tailrace.operate.server import Refusal
 from tailrace.operate.status import Live
 from tailrace.operate.watch import Figures
 from tailrace.pipeline import reset as resetting
-from tailrace.pipeline.checkpoint import Batch, Position
+from tailrace.pipeline.checkpoint import CheckpointBatch, CheckpointState
 from tailrace.pipeline.run_state import RunState
 from tests.unit.operate.made import figures
 
@@ -114,7 +114,7 @@ def test_a_checkpoint_is_moved_aside_only_once_the_server_has_dropped_its_slot(
     state = tmp_path / "state"
     state.mkdir()
     definition = figures().definition.model_copy(update={"checkpoint": str(state)})
-    begun = Position(Batch(0, {"phase": "stream"}), None)
+    begun = CheckpointState(CheckpointBatch(0, {"phase": "stream"}), None)
     monkeypatch.setattr(resetting, "position_of", lambda _: begun)
 
     class Admin:

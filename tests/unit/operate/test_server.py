@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from tailrace.errors import ConfigError
-from tailrace.operate.server import TOKEN, Request, Response, Server
+from tailrace.operate.server import TOKEN, HttpRequest, Response, Server
 from tailrace.operate.serving import address
-from tailrace.pipeline.definition import Http
+from tailrace.pipeline.definition import HttpSection
 from tailrace.testing.process import free_port
 
 
-def echo(request: Request) -> Response:
+def echo(request: HttpRequest) -> Response:
     if request.path == "/fails":
         raise RuntimeError("secret detail")
     return Response({"method": request.method, "query": dict(request.query), "is_trusted": request.is_trusted})
@@ -112,9 +112,9 @@ def test_a_port_that_is_taken_is_named() -> None:
 
 
 def test_where_to_listen() -> None:
-    assert address("9404") == Http(port=9404, host="127.0.0.1")
-    assert address("0.0.0.0:80") == Http(port=80, host="0.0.0.0")
-    assert address("[::1]:80") == Http(port=80, host="::1")
+    assert address("9404") == HttpSection(port=9404, host="127.0.0.1")
+    assert address("0.0.0.0:80") == HttpSection(port=80, host="0.0.0.0")
+    assert address("[::1]:80") == HttpSection(port=80, host="::1")
     for wrong in ("", "x", "1:x", "70000", "-1"):
         with pytest.raises(ConfigError, match="is no port"):
             address(wrong)

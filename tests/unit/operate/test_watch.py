@@ -12,13 +12,13 @@ from tailrace.errors import TailraceError
 from tailrace.operate import source_watch
 from tailrace.operate import watch as module
 from tailrace.operate.condition import Condition
-from tailrace.operate.source_watch import Answer, SourceWatch
+from tailrace.operate.source_watch import SourceAnswer, SourceWatch
 from tailrace.operate.status import SILENT_SECONDS, SourceLook
 from tailrace.operate.watch import RunWatch
 from tailrace.pipeline.batches import Batches, BatchTotals
-from tailrace.pipeline.checkpoint import Batch, Position
+from tailrace.pipeline.checkpoint import CheckpointBatch, CheckpointState
 from tailrace.pipeline.definition import from_content
-from tailrace.pipeline.progress import Progress
+from tailrace.pipeline.progress import RunProgress
 from tests.unit.operate.made import CONFIGS
 
 OFFSET = {"phase": "stream", "lsn": "0/180"}
@@ -28,8 +28,8 @@ class Here:
     """In place of the thread that asks checkpoint and server."""
 
     def __init__(self, *_: object) -> None:
-        batch = Batch(3, OFFSET)
-        self.answer = Answer(SourceLook(Position(batch, batch), None, None, None, None, ()), 1.0)
+        batch = CheckpointBatch(3, OFFSET)
+        self.answer = SourceAnswer(SourceLook(CheckpointState(batch, batch), None, None, None, None, ()), 1.0)
 
     def close(self) -> None:
         pass
@@ -43,8 +43,8 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> RunWatch:
     return RunWatch(from_content(content, base=Path("/nowhere"), where="test"))
 
 
-def progress(events: int = 0, batch: int | None = 3, **more: object) -> Progress:
-    return Progress(batch, events, 0.0, OFFSET, batches=Batches(events, {"addBatch": 1.0}), **more)  # type: ignore[arg-type]
+def progress(events: int = 0, batch: int | None = 3, **more: object) -> RunProgress:
+    return RunProgress(batch, events, 0.0, OFFSET, batches=Batches(events, {"addBatch": 1.0}), **more)  # type: ignore[arg-type]
 
 
 def condition(watch: RunWatch) -> Condition:
@@ -124,7 +124,7 @@ def test_a_defect_of_a_look_is_told_and_the_next_look_comes(tmp_path: Path, monk
     def look(*_: object, **__: object) -> SourceLook:
         if fails[0]:
             raise ValueError("a defect")
-        return SourceLook(Position(None, None), None, None, None, None, ())
+        return SourceLook(CheckpointState(None, None), None, None, None, None, ())
 
     monkeypatch.setattr(source_watch, "PAUSE_SECONDS", 0.05)
     monkeypatch.setattr(source_watch, "source_look", look)

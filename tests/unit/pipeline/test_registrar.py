@@ -12,32 +12,32 @@ from deltalake import DeltaTable, write_deltalake
 
 from tailrace.errors import SinkAwayError, SinkError, SourceAwayError, TailraceError
 from tailrace.pipeline.registrar import Registrar, Shelf
-from tailrace.sinks.replica.catalogs.entry import Description, Entry, Known
+from tailrace.sinks.replica.catalogs.entry import CatalogEntry, CatalogTable, TableDescription
 
 
 class Shelves:
     """A catalogue in memory; `away` says whether it does not answer."""
 
     def __init__(self) -> None:
-        self.tables: dict[str, Entry | Known] = {}
+        self.tables: dict[str, CatalogEntry | CatalogTable] = {}
         self.calls: list[str] = []
         self.away = False
 
     def look(self) -> str:
         return "here"
 
-    def find(self, name: str) -> Known | None:
+    def find(self, name: str) -> CatalogTable | None:
         if self.away:
             raise SinkAwayError("it does not answer", remedy="start it")
         found = self.tables.get(name)
-        return Known.of(found.location, found.parameters) if isinstance(found, Entry) else found
+        return CatalogTable.of(found.location, found.parameters) if isinstance(found, CatalogEntry) else found
 
-    def create(self, entry: Entry) -> None:
+    def create(self, entry: CatalogEntry) -> None:
         assert entry.name not in self.tables
         self.calls.append(f"create {entry.name}")
         self.tables[entry.name] = entry
 
-    def change(self, entry: Entry) -> None:
+    def change(self, entry: CatalogEntry) -> None:
         assert entry.name in self.tables
         self.calls.append(f"change {entry.name}")
         self.tables[entry.name] = entry
@@ -53,7 +53,7 @@ class Case:
     def __init__(self, root: Path) -> None:
         self.root, self.catalog = root, Shelves()
         self.tables: dict[str, bool] = {}
-        self.described: dict[str, Description] | TailraceError = {}
+        self.described: dict[str, TableDescription] | TailraceError = {}
         self.noted: list[tuple[str, ...]] = []
         self.asked = 0
         self.registrar = self.started()
@@ -62,7 +62,7 @@ class Case:
         shelf = Shelf(str(self.root))
         return Registrar(self.catalog, shelf, self.describe, lambda: dict(self.tables), self.noted.append)
 
-    def describe(self) -> Mapping[str, Description]:
+    def describe(self) -> Mapping[str, TableDescription]:
         self.asked += 1
         if isinstance(self.described, TailraceError):
             raise self.described
@@ -81,14 +81,14 @@ def case(tmp_path: Path) -> Case:
 
 
 def test_a_start_registers_what_is_missing_and_no_more(case: Case) -> None:
-    case.described = {"public.a": Description("a's comment", {"id": "the id"}, ("id",))}
+    case.described = {"public.a": TableDescription("a's comment", {"id": "the id"}, ("id",))}
     case.write("public.a", id=[1])
     case.write("public.b", id=[1])
     case.tables["public.unwritten"] = True
     case.registrar.bring()
     assert case.catalog.calls == ["create public_a", "create public_b"]
     found = case.catalog.tables["public_a"]
-    assert isinstance(found, Entry)
+    assert isinstance(found, CatalogEntry)
     assert (found.comment, found.key, found.columns[0].comment) == ("a's comment", ("id",), "the id")
     assert found.location == f"file://{case.root}/public_a"
     case.write("public.a", id=[2])
@@ -105,22 +105,22 @@ def test_other_columns_are_changed_with_what_the_source_says_then(case: Case) ->
     case.write("public.a", id=[1])
     case.registrar.bring()
     case.write("public.a", id=[1], note=["x"])
-    case.described = {"public.a": Description(None, {"note": "new"})}
+    case.described = {"public.a": TableDescription(None, {"note": "new"})}
     case.registrar.bring()
     assert case.catalog.calls == ["create public_a", "change public_a"]
     found = case.catalog.tables["public_a"]
-    assert isinstance(found, Entry)
+    assert isinstance(found, CatalogEntry)
     assert [each.comment for each in found.columns] == [None, "new"]
     assert case.asked == 2, "at the start, and for the new columns"
 
 
 def test_a_table_that_comes_later_is_described(case: Case) -> None:
     case.registrar.bring()
-    case.described = {f"public.{name}": Description("new") for name in ("a", "b")}
+    case.described = {f"public.{name}": TableDescription("new") for name in ("a", "b")}
     case.write("public.a", id=[1])
     case.write("public.b", id=[1])
     case.registrar.bring()
-    assert [each.comment for each in case.catalog.tables.values() if isinstance(each, Entry)] == ["new", "new"]
+    assert [each.comment for each in case.catalog.tables.values() if isinstance(each, CatalogEntry)] == ["new", "new"]
     assert case.asked == 2, "at the start, and once for both"
     case.write("public.a", id=[2])
     case.registrar.bring()
@@ -133,7 +133,7 @@ def test_what_is_written_while_a_table_is_registered_is_looked_at_again(
     case.write("public.a", id=[1])
     create = case.catalog.create
 
-    def slow(entry: Entry) -> None:
+    def slow(entry: CatalogEntry) -> None:
         create(entry)
         case.write("public.a", id=[1], note=["x"])
 
@@ -169,7 +169,7 @@ def test_a_source_that_is_away_delays_the_catalog(case: Case) -> None:
 
 
 def test_somebody_elses_table_is_told_and_the_others_are_registered(case: Case) -> None:
-    case.catalog.tables["public_a"] = Known("s3://elsewhere", None, None)
+    case.catalog.tables["public_a"] = CatalogTable("s3://elsewhere", None, None)
     case.write("public.a", id=[1])
     case.write("public.b", id=[1])
     case.registrar.bring()
@@ -203,7 +203,7 @@ def test_what_concerns_all_tables_is_told_once(case: Case, monkeypatch: pytest.M
 
 def test_tables_that_are_refused_are_told_up_to_ten(case: Case) -> None:
     for n in range(12):
-        case.catalog.tables[f"public_t{n:02}"] = Known("s3://elsewhere", None, None)
+        case.catalog.tables[f"public_t{n:02}"] = CatalogTable("s3://elsewhere", None, None)
         case.write(f"public.t{n:02}", id=[1])
     case.registrar.bring()
     assert len(case.registrar.problems) == 11
@@ -211,7 +211,7 @@ def test_tables_that_are_refused_are_told_up_to_ten(case: Case) -> None:
 
 
 def test_a_table_that_is_registered_for_these_files_already_is_left(case: Case) -> None:
-    known = case.catalog.tables["public_a"] = Known(f"file:{case.root}/public_a", None, None)
+    known = case.catalog.tables["public_a"] = CatalogTable(f"file:{case.root}/public_a", None, None)
     case.write("public.a", id=[1])
     case.registrar.bring()
     assert case.registrar.problems == ()

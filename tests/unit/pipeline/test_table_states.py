@@ -9,7 +9,7 @@ import pytest
 from tailrace.errors import ConfigError
 from tailrace.pipeline.table_states import Reaction, TableStates
 from tailrace.sinks.replica.reports import TableReport
-from tailrace.sinks.replica.states import ASIDE, COMPLETE, GONE, INCOMPLETE, READING, Seen
+from tailrace.sinks.replica.states import ASIDE, COMPLETE, GONE, INCOMPLETE, READING, SeenVersion
 
 
 class File:
@@ -86,7 +86,7 @@ def test_an_incomplete_table_is_asked_for_once_read_and_complete() -> None:
     pipeline.written(TableReport("public.t", version=9, table_id="a", ended=request))
     assert (pipeline.state(), pipeline.notices) == (COMPLETE, ["INCOMPLETE", "COMPLETE"])
     assert pipeline.started().tables == pipeline.states.tables
-    assert pipeline.states.known.seen == {"public.t": Seen(9, "a")}
+    assert pipeline.states.known.seen == {"public.t": SeenVersion(9, "a")}
 
 
 def test_a_reading_that_was_stopped_is_asked_for_again_after_the_pause() -> None:

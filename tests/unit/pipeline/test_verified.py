@@ -12,7 +12,7 @@ import pytest
 from tailrace.errors import ConfigError
 from tailrace.model.table import TableSchema
 from tailrace.pipeline.definition import from_content
-from tailrace.pipeline.sides import Part
+from tailrace.pipeline.sides import TablePart
 from tailrace.pipeline.verified import Verified, from_text, iso, to_text
 from tailrace.sinks.replica.compare import KeyRange
 
@@ -32,17 +32,17 @@ class Numbers:
         return pa.table({"id": pa.array(found, pa.int64())}), (str(found[-1]),) if found else None
 
 
-def read(part: Part, numbers: Numbers) -> list[int]:
+def read(part: TablePart, numbers: Numbers) -> list[int]:
     return [id_ for rows in part.rows(numbers, None) for id_ in rows.column("id").to_pylist()]  # type: ignore[arg-type]
 
 
 def test_the_first_reading_of_a_part_bounds_the_later_ones_and_the_replica() -> None:
     numbers = Numbers(25)
-    part = Part(("id",), ("9",), 10)
+    part = TablePart(("id",), ("9",), 10)
     assert read(part, numbers) == [*range(10, 20)]
     assert (part.until, part.is_last, part.range) == (("19",), False, KeyRange(("id",), (9,), (19,)))
     assert read(part, numbers) == [*range(10, 20)]
-    last = Part(("id",), part.until, 10)
+    last = TablePart(("id",), part.until, 10)
     assert read(last, numbers) == [20, 21, 22, 23, 24]
     assert (last.until, last.is_last, last.range) == (None, True, KeyRange(("id",), (19,), None))
     numbers.count = 45
@@ -50,7 +50,7 @@ def test_the_first_reading_of_a_part_bounds_the_later_ones_and_the_replica() -> 
 
 
 def test_a_part_without_a_row_is_the_last_one() -> None:
-    part = Part(("id",), None, 10)
+    part = TablePart(("id",), None, 10)
     assert read(part, Numbers(0)) == []
     assert (part.is_last, part.range) == (True, KeyRange(("id",)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.postgres.log.reader import DecodeSize, _joined
-from tailrace.connectors.reader_socket import Block
+from tailrace.connectors.reader_socket import AnswerBlock
 from tests.unit.spark.test_shapes import inserted
 
 _BLOCK = bytes(4 << 20)
@@ -13,7 +13,7 @@ _BLOCK = bytes(4 << 20)
 def sizes(blocks: int, tables: int) -> list[int]:
     """How many blocks each chunk is decoded from, with a row of each table in it."""
     size, found = DecodeSize(), []
-    for joined in _joined((Block(None, _BLOCK) for _ in range(blocks)), size):
+    for joined in _joined((AnswerBlock(None, _BLOCK) for _ in range(blocks)), size):
         found.append(len(joined))
         size.see(Chunk([inserted()] * tables))
     return found

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.connectors.postgres.snapshot.partitions import Member, shared_out
+from tailrace.connectors.postgres.snapshot.partitions import PartitionMember, shared_out
 
 
-def blocks_of(parts: Sequence[tuple[Member, object]]) -> int:
+def blocks_of(parts: Sequence[tuple[PartitionMember, object]]) -> int:
     return sum(len(numbers(member, blocks)) for member, blocks in parts)
 
 
-def numbers(member: Member, blocks: object) -> range:
+def numbers(member: PartitionMember, blocks: object) -> range:
     first, last = getattr(blocks, "first", None), getattr(blocks, "last", None)
     return range(first or 0, member.blocks if last is None else last)
 
@@ -22,7 +22,8 @@ def numbers(member: Member, blocks: object) -> range:
 @given(st.lists(st.tuples(st.integers(0, 40), st.booleans()), max_size=12), st.integers(2, 9))
 def test_every_block_is_read_once_and_the_pieces_are_even(sizes: list[tuple[int, bool]], pieces: int) -> None:
     members = [
-        Member("s", f"m{n}", is_foreign, 0 if is_foreign else size) for n, (size, is_foreign) in enumerate(sizes)
+        PartitionMember("s", f"m{n}", is_foreign, 0 if is_foreign else size)
+        for n, (size, is_foreign) in enumerate(sizes)
     ]
     shared = shared_out(members, pieces)
     total = sum(member.blocks for member in members)
@@ -39,5 +40,5 @@ def test_every_block_is_read_once_and_the_pieces_are_even(sizes: list[tuple[int,
 
 
 def test_many_small_ones_are_read_together() -> None:
-    shared = shared_out([Member("s", f"m{n}", False, 1) for n in range(100)], 4)
+    shared = shared_out([PartitionMember("s", f"m{n}", False, 1) for n in range(100)], 4)
     assert [len(parts) for parts in shared] == [25, 25, 25, 25]

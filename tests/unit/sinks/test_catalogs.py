@@ -14,7 +14,7 @@ from moto import mock_aws
 
 from tailrace.errors import ConfigError, SinkAwayError, SinkError, TableError
 from tailrace.sinks.replica.catalogs.catalog import Catalog, catalog_of, problem, put, take_away
-from tailrace.sinks.replica.catalogs.entry import Description, EntryColumn, Known, entry, shortened
+from tailrace.sinks.replica.catalogs.entry import CatalogTable, EntryColumn, TableDescription, entry, shortened
 from tailrace.sinks.replica.catalogs.glue import Glue
 from tailrace.sinks.replica.catalogs.unity import Unity
 from tests.servers.unity.server import UnityDouble
@@ -33,7 +33,7 @@ SCHEMA = pa.schema(
         ("is_done", pa.bool_()),
     ]
 )
-SOURCE = Description("what was ordered", {"price": "in euros", "tags": "a\n  list"}, ("id",))
+SOURCE = TableDescription("what was ordered", {"price": "in euros", "tags": "a\n  list"}, ("id",))
 ORDERS = entry("public_orders", "public.orders", "s3://lake/replica/public_orders", SCHEMA, SOURCE)
 TYPES = [
     *("bigint", "decimal(9,2)", "timestamp", "timestamp", "array<string>", "map<string,int>"),
@@ -82,13 +82,13 @@ def test_a_comment_is_cut_between_characters() -> None:
 
 @pytest.mark.parametrize("place", ["file:/lake/t", "file:///lake/t", "/lake/t/", "file:///lake/t/"])
 def test_a_local_place_is_the_same_however_it_is_written(place: str) -> None:
-    assert Known(place, None, None).is_at("file:///lake/t")
-    assert not Known(place, None, None).is_at("file:///lake/t2")
+    assert CatalogTable(place, None, None).is_at("file:///lake/t")
+    assert not CatalogTable(place, None, None).is_at("file:///lake/t2")
 
 
 def test_what_is_registered_again_changes_nothing_and_what_is_new_does(catalog: Catalog) -> None:
     put(catalog, ORDERS)
-    assert catalog.find("public_orders") == Known(ORDERS.location, "public.orders", ORDERS.digest)
+    assert catalog.find("public_orders") == CatalogTable(ORDERS.location, "public.orders", ORDERS.digest)
     put(catalog, ORDERS)
     changed = replace(ORDERS, columns=(*ORDERS.columns[1:], EntryColumn("note", "string", "by hand")))
     put(catalog, changed)

@@ -13,7 +13,7 @@ from tailrace.errors import SinkError
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.sinks.replica import compare
-from tailrace.sinks.replica.compare import Digests, Layout, Replica, Suspects, Totals, suspects
+from tailrace.sinks.replica.compare import BucketTotals, ComparedColumns, Digests, ReplicaVersion, Suspects, suspects
 from tailrace.sinks.replica.target import Target
 
 TABLE = TableSchema(
@@ -36,14 +36,14 @@ def rows(count: int) -> pa.Table:
 def found(path: Path, source: pa.Table, target: pa.Table, most: int = 1000) -> Suspects:
     """The suspects of a source and a replica."""
     write_deltalake(str(path / "public.t"), target)
-    replica, layout = Replica.of(Target(str(path), "public.t"), TABLE)
+    replica, layout = ReplicaVersion.of(Target(str(path), "public.t"), TABLE)
 
     def read() -> Iterator[Digests]:
         for start in range(0, source.num_rows, 100):
             yield layout.digests(source.slice(start, 100))
 
-    totals = Totals(replica.rows())
-    differing = Totals(read()).differing(totals)
+    totals = BucketTotals(replica.rows())
+    differing = BucketTotals(read()).differing(totals)
     return suspects(layout, read, replica, totals, differing, most)
 
 
@@ -75,14 +75,14 @@ def test_types_are_those_that_hold_both_sides(tmp_path: Path) -> None:
     wide = rows(5).cast(pa.schema([("id", pa.int64()), ("name", pa.string())]))
     assert len(found(tmp_path, rows(5), wide.append_column("gone", pa.array(["x"] * 5)))) == 0
     write_deltalake(str(tmp_path / "public.t"), rows(5).select(["id"]), mode="overwrite", schema_mode="overwrite")
-    layout = Replica.of(Target(str(tmp_path), "public.t"), TABLE)[1]
+    layout = ReplicaVersion.of(Target(str(tmp_path), "public.t"), TABLE)[1]
     assert layout.missing == ("name",)
     write_deltalake(str(tmp_path / "public.t"), pa.table({"id": ["a"]}), mode="overwrite", schema_mode="overwrite")
     with pytest.raises(SinkError, match="column id"):
-        Replica.of(Target(str(tmp_path), "public.t"), TABLE)
+        ReplicaVersion.of(Target(str(tmp_path), "public.t"), TABLE)
 
 
 def test_a_replica_that_is_not_there_has_no_rows(tmp_path: Path) -> None:
-    replica, layout = Replica.of(Target(str(tmp_path), "public.t"), TABLE)
-    assert Totals(replica.rows()).rows == 0
-    assert layout == Layout(layout.schema, ("id",), ())
+    replica, layout = ReplicaVersion.of(Target(str(tmp_path), "public.t"), TABLE)
+    assert BucketTotals(replica.rows()).rows == 0
+    assert layout == ComparedColumns(layout.schema, ("id",), ())

@@ -17,9 +17,9 @@ from tailrace.model.schema import ConnectSchema
 from tailrace.model.schema_change import ALTER, SchemaChange
 from tailrace.model.table import Column
 from tailrace.sinks.replica import contents
-from tailrace.sinks.replica.compare import Replica
+from tailrace.sinks.replica.compare import ReplicaVersion
 from tailrace.sinks.replica.lakes import lake_at
-from tailrace.sinks.replica.marks import Extent, Place
+from tailrace.sinks.replica.marks import Extent, LogPlace
 from tailrace.sinks.replica.modes import HISTORY, Kind
 from tailrace.sinks.replica.parts import Part, parts
 from tailrace.sinks.replica.renames import Rename, Stop
@@ -107,7 +107,7 @@ def test_a_rename_ends_the_versions_of_one_name_and_begins_those_of_the_other(tm
     line.write(read([note(1), note(2)], 10, 1_000))
     line.commit([Transaction(20, 2_000, [Change("d", note(2))])])
     rename = Rename(30, NAME, "public.renamed")
-    old, new = (Stop(table, Extent(0, None, Place(30, 1)), rename, 3_000) for table in (NAME, "public.renamed"))
+    old, new = (Stop(table, Extent(0, None, LogPlace(30, 1)), rename, 3_000) for table in (NAME, "public.renamed"))
     for _ in range(2):
         contents.copy(line.batch(), old, new)
         contents.clear(line.batch(), NAME, old.extent, new.at)
@@ -121,7 +121,7 @@ def test_columns_that_the_source_drops_keep_their_values_in_older_versions(tmp_p
     line = Line(tmp_path, lake, HISTORY)
     line.write(read([{**note(1), "note": "old"}], 10, 1_000))
     change = SchemaChange(ALTER, None, 20, renamed=(("document", "text"),), dropped=("note",))
-    contents.write(line.batch(), NAME, Part(Extent(0, None, Place(20, 1)), change=change))
+    contents.write(line.batch(), NAME, Part(Extent(0, None, LogPlace(20, 1)), change=change))
     columns = (NOTES.columns[0], replace(NOTES.columns[2], name="text"))
     line.write(
         *logged([Transaction(30, 3_000, [Change("u", None, {"id": 1, "text": "t"})])], replace(NOTES, columns=columns))
@@ -219,6 +219,6 @@ def test_a_comparison_sees_current_versions_alone(tmp_path: Path) -> None:
     line = Line(tmp_path, "delta", HISTORY)
     line.write(read([note(1), note(2)], 10, 1_000))
     line.commit([Transaction(20, 2_000, [Change("u", None, {**note(1), "note": "a"}), Change("d", note(2))])])
-    replica, _ = Replica.of(line.batch().target(NAME), NOTES)
+    replica, _ = ReplicaVersion.of(line.batch().target(NAME), NOTES)
     (digests,) = replica.rows()
     assert digests.rows.to_pylist() == [{**note(1), "note": "a"}]

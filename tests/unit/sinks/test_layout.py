@@ -21,7 +21,7 @@ from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.sink_check import check
 from tailrace.sinks.replica import contents
 from tailrace.sinks.replica.batch import MicroBatch
-from tailrace.sinks.replica.compare import Replica, Totals
+from tailrace.sinks.replica.compare import BucketTotals, ReplicaVersion
 from tailrace.sinks.replica.layout import ReplicaLayout, catalog_name, table_folder
 from tailrace.sinks.replica.parts import parts
 from tailrace.sinks.replica.target import Target, read_table
@@ -92,11 +92,11 @@ def test_a_chunk_without_rows_has_the_columns_too() -> None:
 def test_a_replica_in_other_names_equals_its_source(tmp_path: Path) -> None:
     layout = ReplicaLayout("catalog", METADATA)
     write(tmp_path, layout, 0, snapshot(ORDERS, {"op": "r", "after": row(1, "1")}))
-    replica, compared = Replica.of(Target(str(tmp_path), ORDERS.id.unique, names="catalog"), ORDERS)
+    replica, compared = ReplicaVersion.of(Target(str(tmp_path), ORDERS.id.unique, names="catalog"), ORDERS)
     assert (compared.schema.names, compared.key, compared.missing) == (["Id", "Unit Price"], ("Id",), ())
     images = pa.array([row(1, "1")], ORDERS.row_type)
     source = [compared.digests(pa.Table.from_struct_array(native_rows(ORDERS, images)))]
-    assert not Totals(replica.rows()).differing(Totals(source)).any()
+    assert not BucketTotals(replica.rows()).differing(BucketTotals(source)).any()
 
 
 def test_renamed_columns_follow_in_catalog_names(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tailrace.sinks.replica.row_outcomes import DIFFERENT, EQUAL, MISSING, OPEN, SURPLUS, RowOutcomes, Seen
+from tailrace.sinks.replica.row_outcomes import DIFFERENT, EQUAL, MISSING, OPEN, SURPLUS, RowOutcomes, SeenRows
 
 # A source's reading is (version, row), 0 for no row; a target's is a row.
 Reading = tuple[int, int]
@@ -23,10 +23,10 @@ def outcome(first: Reading, *turns: tuple[int, Reading]) -> int:
     return int(outcomes.kinds[0])
 
 
-def seen(reading: Reading) -> Seen:
+def seen(reading: Reading) -> SeenRows:
     """A source's reading of one key."""
     version, row = reading
-    return Seen(np.array([row], np.uint64), np.array([version], np.uint64))
+    return SeenRows(np.array([row], np.uint64), np.array([version], np.uint64))
 
 
 @pytest.mark.parametrize(
@@ -60,5 +60,5 @@ def test_a_row_is_wrong_only_after_three_readings_of_one_version(
 
 def test_only_chosen_keys_are_decided() -> None:
     outcomes, nothing = RowOutcomes(2), np.zeros(2, np.uint64)
-    outcomes.update(Seen(nothing, nothing), nothing, Seen(nothing, nothing), np.array([True, False]))
+    outcomes.update(SeenRows(nothing, nothing), nothing, SeenRows(nothing, nothing), np.array([True, False]))
     assert outcomes.kinds.tolist() == [EQUAL, OPEN]

@@ -9,7 +9,7 @@ from tailrace.errors import SinkError
 from tailrace.model.change import ChangeBatch
 from tailrace.model.schema_change import ALTER, CREATE, DROP, SchemaChange
 from tailrace.model.table import TableId
-from tailrace.sinks.replica.marks import Extent, Place
+from tailrace.sinks.replica.marks import Extent, LogPlace
 from tailrace.sinks.replica.parts import parts
 from tailrace.sinks.replica.renames import Done, Rename, Stop, in_rounds
 from tailrace.sinks.replica.reshape import reshaping
@@ -55,7 +55,7 @@ def test_schema_changes_are_parts_of_their_own() -> None:
     found = [*parts(pa.py_buffer(each.to_ipc()) for each in batches)]
     assert [part.extent.number for part in found] == [0, 1, 2, 3, 4, 5]
     places = [part.extent.upto for part in found]
-    assert places == [Place(7, rows) for rows in (2, 3, 4, 5, 6, 7)]
+    assert places == [LogPlace(7, rows) for rows in (2, 3, 4, 5, 6, 7)]
     assert [part.extent.before for part in found] == [None, *places[:-1]]
     assert [len(part.batches) for part in found] == [2, 0, 1, 0, 0, 0]
     assert [part.change and part.change.kind for part in found] == [None, ALTER, None, None, ALTER, DROP]

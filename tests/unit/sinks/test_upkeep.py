@@ -14,7 +14,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from tailrace.sinks.replica import retention
 from tailrace.sinks.replica.delta.maintenance import Files, properties
 from tailrace.sinks.replica.delta.table import USER_METADATA, Delta
-from tailrace.sinks.replica.marks import Extent, Place, TableProgress
+from tailrace.sinks.replica.marks import Extent, LogPlace, TableProgress
 from tailrace.sinks.replica.target import Target
 from tailrace.sinks.replica.upkeep import Upkeep
 
@@ -34,7 +34,7 @@ class Replica:
         """A commit with so many bytes; the version it makes."""
         target = self.place.open()
         self.commits += 1
-        extent = Extent(0, None, Place(self.commits, 1))
+        extent = Extent(0, None, LogPlace(self.commits, 1))
         mark = TableProgress(target, "query", "public.orders", self.commits).mark(extent)
         properties = CommitProperties(
             app_transactions=[Transaction(str(mark.app), mark.version)], custom_metadata={USER_METADATA: mark.text}
@@ -60,7 +60,7 @@ class Replica:
         assert UPKEEP.after(self.place, "query", first) is None
 
     @property
-    def place_in_log(self) -> Place | None:
+    def place_in_log(self) -> LogPlace | None:
         return TableProgress(Delta(self.table), "query", "public.orders", 99).place
 
     def files(self) -> set[Path]:
@@ -92,7 +92,7 @@ def test_files_are_removed_when_they_are_unneeded_for_long(replica: Replica) -> 
     # The first was replaced three hours ago, the second just now.
     assert len(replica.files()) == 2
     assert DeltaTable(replica.path, version=1).to_pyarrow_table().num_rows == 1
-    assert replica.place_in_log == Place(3, 1)
+    assert replica.place_in_log == LogPlace(3, 1)
     assert replica.table.transaction_version("tailrace/query") is not None
 
 
@@ -169,7 +169,7 @@ def test_small_files_are_joined_and_the_record_stays(replica: Replica) -> None:
         replica.keep(first)
     assert len(replica.table.file_uris()) < 33
     assert sorted(replica.table.to_pyarrow_table().column("id").to_pylist()) == list(range(1, 51))
-    assert replica.place_in_log == Place(50, 1)
+    assert replica.place_in_log == LogPlace(50, 1)
 
 
 def test_a_process_thought_dead_repeats_no_older_record(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +185,7 @@ def test_a_process_thought_dead_repeats_no_older_record(replica: Replica, monkey
     monkeypatch.setattr(Files, "live", property(meanwhile))
     UPKEEP._after(old, "query", 0)
     assert replica.table.history(1)[0]["operation"] == "OPTIMIZE"
-    assert replica.place_in_log == Place(3, 1)
+    assert replica.place_in_log == LogPlace(3, 1)
 
 
 def test_a_table_of_an_older_release_gets_the_retention(replica: Replica) -> None:
@@ -194,7 +194,7 @@ def test_a_table_of_an_older_release_gets_the_retention(replica: Replica) -> Non
     replica.age(3)
     replica.keep(replica.write())
     assert replica.table.metadata().configuration == properties(UPKEEP.kept_seconds)
-    assert replica.place_in_log == Place(2, 1)
+    assert replica.place_in_log == LogPlace(2, 1)
     replica.age(3)
     version = replica.write()
     replica.keep(version)
@@ -210,7 +210,7 @@ def test_the_log_is_cleaned_and_the_record_stays(replica: Replica) -> None:
     for _ in range(102):
         replica.keep(replica.write("append"))
     assert len([*(replica.path / "_delta_log").glob("*.json")]) < 120
-    assert replica.place_in_log == Place(201, 1)
+    assert replica.place_in_log == LogPlace(201, 1)
     assert replica.table.to_pyarrow_table().num_rows == 201
 
 

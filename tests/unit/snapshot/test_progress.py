@@ -10,10 +10,10 @@ import pytest
 from tailrace.connectors.signal import Signal
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableId, TableNaming
 from tailrace.snapshot.progress import Progress, Undo
-from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, KEYS_AT_ONCE, Request, requests
+from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, KEYS_AT_ONCE, TableRequest, requests
 from tests.unit.events.event_recordings import configured
 
-A, B = (Request("s", "incremental", f"public.{name}", "x > 1", surrogate="k") for name in "ab")
+A, B = (TableRequest("s", "incremental", f"public.{name}", "x > 1", surrogate="k") for name in "ab")
 FULL = Progress(
     handled=(("s", "760"), ("old", None)),
     queue=(A, B),
@@ -81,8 +81,8 @@ def test_a_table_is_read_again_when_its_key_changes() -> None:
     assert Progress(queue=(A,)).by("id integer") == Progress(queue=(A,)), "nothing is read yet"
 
 
-def request(signal: str, kind: str, table: str, condition: str | None = None) -> Request:
-    return Request(signal, kind, f"public.{table}", condition)
+def request(signal: str, kind: str, table: str, condition: str | None = None) -> TableRequest:
+    return TableRequest(signal, kind, f"public.{table}", condition)
 
 
 def test_a_blocking_snapshot_reads_the_next_tables_of_one_signal_once_each() -> None:
@@ -133,13 +133,13 @@ def test_a_stop_of_a_table_that_is_not_being_read_is_logged(caplog: pytest.LogCa
 def test_requests_of_every_release_are_read() -> None:
     fields = ["s", "incremental", "public.my.t", None, None]
     config = configured({})
-    assert Request.from_json(fields).id(config) == TableId("d", "public", "my.t")
-    assert Request.from_json([*fields, [["1"]]]) == Request("s", "incremental", "public.my.t", keys=(("1",),))
+    assert TableRequest.from_json(fields).id(config) == TableId("d", "public", "my.t")
+    assert TableRequest.from_json([*fields, [["1"]]]) == TableRequest("s", "incremental", "public.my.t", keys=(("1",),))
     for keys in (None, (("1", "x"),)):
-        request = Request("s", "incremental", "my.s.t", keys=keys, leading=("my.s",))
+        request = TableRequest("s", "incremental", "my.s.t", keys=keys, leading=("my.s",))
         assert request.id(config) == TableId("d", "my.s", "t")
-        assert Request.from_json([*fields[:2], "my.s.t", None, None, keys, "my.s"]) == request
-        assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
+        assert TableRequest.from_json([*fields[:2], "my.s.t", None, None, keys, "my.s"]) == request
+        assert TableRequest.from_json(json.loads(json.dumps(request.to_json()))) == request
 
 
 @pytest.mark.parametrize("parts", [("one", "dbo", "t"), ("my.db", "dbo", "t"), ("one", "my.schema", "my.t")])
@@ -148,5 +148,5 @@ def test_requests_of_tables_in_several_databases(parts: tuple[str, str, str]) ->
     table, other = (TableId(*each, DATABASE_SCHEMA_TABLE) for each in (parts, ("other", *parts[1:])))
     signal = Signal("s", "execute-snapshot", json.dumps({"data-collections": [str(table)]}))
     (request,) = requests(signal, [table, other])
-    assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
+    assert TableRequest.from_json(json.loads(json.dumps(request.to_json()))) == request
     assert request.id(config) == table

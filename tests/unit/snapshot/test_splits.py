@@ -9,7 +9,7 @@ import pytest
 
 from tailrace.connectors.notifications import Notice
 from tailrace.connectors.snapshot_ports import Cuts, Snapshots
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.snapshots import SnapshotPlace
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.connectors.table_split import TableSplit
 from tailrace.model.table import TableId
@@ -26,8 +26,8 @@ class Resumed(TableSplit):
     """A part of a table behind a key."""
 
     @property
-    def resume_point(self) -> Place:
-        return Place((), ("5",), self.snapshot)
+    def resume_point(self) -> SnapshotPlace:
+        return SnapshotPlace((), ("5",), self.snapshot)
 
 
 class Cut(Cuts):
@@ -49,7 +49,7 @@ class Cut(Cuts):
     def to_read(self) -> list[TableId]:
         return list(self._tables)
 
-    def splits(self, table: TableId, resumed: Place | None) -> list[TableSplit]:
+    def splits(self, table: TableId, resumed: SnapshotPlace | None) -> list[TableSplit]:
         if str(table) in self._empty and self._splits_none:
             return []
         kind = TableSplit if resumed is None or str(table) in self.chosen else Resumed
@@ -83,13 +83,13 @@ class Server:
     def cut(self, config: Any, handle: Any, wanted: Any, place: Any, plan: Callable[[Cuts], list[Any]]) -> list[Any]:
         return plan(self.cuts)
 
-    def plan(self, place: Place | None = None, wanted: Mapping[str, str | None] | None = None) -> list[Any]:
+    def plan(self, place: SnapshotPlace | None = None, wanted: Mapping[str, str | None] | None = None) -> list[Any]:
         return list(planned(cast(Snapshots, self), CONFIG, cast(Any, None), wanted, place))
 
-    def markers(self, place: Place | None = None, wanted: Mapping[str, str | None] | None = None) -> Markers:
+    def markers(self, place: SnapshotPlace | None = None, wanted: Mapping[str, str | None] | None = None) -> Markers:
         return [(split.first, split.last) for split in self.plan(place, wanted)]
 
-    def types(self, place: Place | None = None) -> list[tuple[list[str], list[str]]]:
+    def types(self, place: SnapshotPlace | None = None) -> list[tuple[list[str], list[str]]]:
         found = planned(cast(Snapshots, self), NOTIFYING, cast(Any, None), None, place)
         return [([each.type for each in split.before], [each.type for each in split.after]) for split in found]
 
@@ -106,7 +106,7 @@ def test_each_unit_has_a_first_and_a_last_row() -> None:
 
 def test_a_snapshot_that_resumes_in_a_unit_has_had_its_first_row() -> None:
     server = Server(a_dbo_t=1, a_dbo_u=1, b_dbo_t=1)
-    place = Place(("a.dbo.u", "b.dbo.t"), ("5",), "s")
+    place = SnapshotPlace(("a.dbo.u", "b.dbo.t"), ("5",), "s")
     assert server.markers(place) == [(None, "last"), ("first", "last")]
     assert [split.began for split in server.plan(place)] == ["s", None]
     server.cuts.chosen.append("a.dbo.u")
@@ -130,7 +130,7 @@ def test_a_signal_has_its_tables_read_and_a_place_those_that_are_left() -> None:
     server = Server(a_dbo_t=1, a_dbo_u=1, b_dbo_t=1)
     assert [str(split.table) for split in server.plan(None, {"b.dbo.t": None, "x.dbo.t": None})] == ["b.dbo.t"]
     assert server.markers(None, {"b.dbo.t": None}) == [("first", "last")]
-    left = Place(("b.dbo.t", "gone.dbo.t", "a.dbo.u"))
+    left = SnapshotPlace(("b.dbo.t", "gone.dbo.t", "a.dbo.u"))
     assert [str(split.table) for split in server.plan(left)] == ["b.dbo.t", "a.dbo.u"]
 
 
@@ -138,7 +138,7 @@ def test_rows_are_counted_where_no_task_reads_all_of_a_table() -> None:
     server = Server(by_database=False, a_dbo_t=1, a_dbo_u=2, b_dbo_t=1)
     server.types()
     assert server.cuts.counted == ["a.dbo.u"]
-    server.types(Place(("b.dbo.t",), ("5",), "s"))
+    server.types(SnapshotPlace(("b.dbo.t",), ("5",), "s"))
     assert server.cuts.counted == ["a.dbo.u", "b.dbo.t"]
 
 

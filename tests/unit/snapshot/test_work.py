@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tailrace.snapshot.progress import Progress
-from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, Request
+from tailrace.snapshot.signals import BLOCKING, INCREMENTAL, TableRequest
 from tailrace.snapshot.work import BatchWork, work
 
-CHUNKS, TABLES = Request("a", INCREMENTAL, "public.t"), Request("b", BLOCKING, "public.t")
+CHUNKS, TABLES = TableRequest("a", INCREMENTAL, "public.t"), TableRequest("b", BLOCKING, "public.t")
 
 
 @pytest.mark.parametrize(

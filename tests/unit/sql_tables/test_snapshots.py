@@ -10,7 +10,7 @@ import pytest
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.snapshots import ChangeTableSnapshots
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.snapshots import SnapshotPlace
 from tailrace.connectors.sql_tables.tables import Described
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.connectors.sqlserver.snapshot import SqlServerDialect
@@ -49,7 +49,7 @@ class Server:
 )
 def test_a_table_with_another_key_is_begun_again(key: str, table: str, *, goes_on: bool) -> None:
     snapshots = ChangeTableSnapshots(Keyed(*key.split()), CONFIG, cast("Any", Server()))
-    place = Place((f"shop.dbo.{table}", "shop.dbo.v"), ("1", None), "s")
+    place = SnapshotPlace((f"shop.dbo.{table}", "shop.dbo.v"), ("1", None), "s")
     found = snapshots.verified(CONFIG, cast("Any", None), place)
     assert found == (place if goes_on else place.restarted())
     assert snapshots.verified(CONFIG, cast("Any", None), found.restarted()).last is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailrace.connectors.change_tables.moment import Moment
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.sql_tables.rows import Split
 from tailrace.connectors.sql_tables.splits import SqlCuts
 from tailrace.connectors.sqlserver.snapshot import DIALECT
@@ -27,6 +27,6 @@ def test_a_user_supplied_select_may_find_no_last_row() -> None:
     cuts.dialect, asked = DIALECT, Asked()
     cuts.connection = asked  # type: ignore[assignment]
     table = TableId("a", "dbo", "t", DATABASE_SCHEMA_TABLE)
-    moment = Moment(Reading.of({}), 0, "s")
+    moment = Moment(LsnPosition.of({}), 0, "s")
     assert not cuts.has_rows(Split(moment, table, select="SELECT n FROM dbo.t ORDER BY n"))
     assert asked.statements == ["SELECT TOP 1 1 FROM (SELECT n FROM dbo.t ORDER BY n OFFSET 0 ROWS) AS chosen"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.connectors.sqlserver.structures import Part, switched
+from tailrace.connectors.sqlserver.structures import TablePartition, switched
 from tailrace.model.differences import differences
 from tailrace.model.structure import Stored, Structure
 
 
-def why(before: list[Part], now: list[Part], *, is_allowed: bool = True) -> str:
+def why(before: list[TablePartition], now: list[TablePartition], *, is_allowed: bool = True) -> str:
     first, second = (Structure("7", {"id": "1"}, **switched(is_allowed, parts)) for parts in (before, now))
     return "; ".join(differences(Stored.of(first), second).why)
 
@@ -17,15 +17,17 @@ def why(before: list[Part], now: list[Part], *, is_allowed: bool = True) -> str:
 @pytest.mark.parametrize(
     ("before", "now", "is_told"),
     [
-        (Part("a", 1, True), Part("b", 1, False), True),  # switched out
-        (Part("a", 1, False), Part("b", 1, True), True),  # switched in
-        (Part("a", 1, True), Part("b", 1, True), False),  # rebuilt
-        (Part("a", 1, True), Part("a", 1, False), False),  # deleted
-        (Part("a", 1, False), Part("a", 1, True), False),  # inserted
+        (TablePartition("a", 1, True), TablePartition("b", 1, False), True),  # switched out
+        (TablePartition("a", 1, False), TablePartition("b", 1, True), True),  # switched in
+        (TablePartition("a", 1, True), TablePartition("b", 1, True), False),  # rebuilt
+        (TablePartition("a", 1, True), TablePartition("a", 1, False), False),  # deleted
+        (TablePartition("a", 1, False), TablePartition("a", 1, True), False),  # inserted
     ],
 )
 @pytest.mark.parametrize("is_allowed", [True, False])
-def test_a_table_without_partitions(before: Part, now: Part, is_told: bool, is_allowed: bool) -> None:
+def test_a_table_without_partitions(
+    before: TablePartition, now: TablePartition, is_told: bool, is_allowed: bool
+) -> None:
     """Nothing forbids to switch it, whatever its capture instance says."""
     assert bool(why([before], [now], is_allowed=is_allowed)) is is_told
 
@@ -33,13 +35,13 @@ def test_a_table_without_partitions(before: Part, now: Part, is_told: bool, is_a
 @pytest.mark.parametrize(
     ("now", "is_told"),
     [
-        ([Part("a", 1, True), Part("c", 2, False)], True),  # switched out
-        ([Part("a", 1, True), Part("c", 2, True)], True),  # out and in again, or rebuilt
-        ([Part("a", 1, True), Part("b", 2, False)], False),  # deleted
-        ([Part("a", 1, True), Part("d", 2, False), Part("b", 3, True)], False),  # SPLIT
+        ([TablePartition("a", 1, True), TablePartition("c", 2, False)], True),  # switched out
+        ([TablePartition("a", 1, True), TablePartition("c", 2, True)], True),  # out and in again, or rebuilt
+        ([TablePartition("a", 1, True), TablePartition("b", 2, False)], False),  # deleted
+        ([TablePartition("a", 1, True), TablePartition("d", 2, False), TablePartition("b", 3, True)], False),  # SPLIT
     ],
 )
-def test_a_table_with_partitions(now: list[Part], is_told: bool) -> None:
-    before = [Part("a", 1, True), Part("b", 2, True)]
+def test_a_table_with_partitions(now: list[TablePartition], is_told: bool) -> None:
+    before = [TablePartition("a", 1, True), TablePartition("b", 2, True)]
     assert bool(why(before, now)) is is_told
     assert why(before, now, is_allowed=False) == ""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tailrace.errors import ConfigError, TransformError
-from tailrace.events.records import Part
+from tailrace.events.records import RecordPart
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.text.binary import shortest
 from tests.unit.events.changes import changes, table
@@ -22,19 +22,19 @@ ARROW = {**FIELDS, "double": pa.float64(), "boolean": pa.bool_(), "string": pa.s
 OTHERS = {"replace.null.with.default": "false"}
 
 
-def part(kind: str, *values: Any, arrow: pa.DataType | None = None, **schema: Any) -> Part:
+def part(kind: str, *values: Any, arrow: pa.DataType | None = None, **schema: Any) -> RecordPart:
     """A field of one type."""
-    return Part(ConnectSchema(kind, **schema), pa.array(values, arrow or ARROW[kind]))
+    return RecordPart(ConnectSchema(kind, **schema), pa.array(values, arrow or ARROW[kind]))
 
 
-def decimals(scale: int, *values: str) -> Part:
+def decimals(scale: int, *values: str) -> RecordPart:
     """Decimals of up to 38 digits."""
     found = [Decimal(value) for value in values]
     schema = ConnectSchema("bytes", name=LOGICAL + "Decimal", version=1, parameters=(("scale", str(scale)),))
-    return Part(schema, pa.array(found, pa.decimal128(38, scale)))
+    return RecordPart(schema, pa.array(found, pa.decimal128(38, scale)))
 
 
-def cast(field: Part, kind: str, **settings: str) -> tuple[ConnectSchema, list[Any]]:
+def cast(field: RecordPart, kind: str, **settings: str) -> tuple[ConnectSchema, list[Any]]:
     """A field's schema and values after a cast."""
     made = applied("Cast$Value", {"spec": f"f:{kind}", **settings}, f=field)
     return made.field("f").schema, made.field("f").values.to_pylist()
@@ -76,14 +76,14 @@ def cast(field: Part, kind: str, **settings: str) -> tuple[ConnectSchema, list[A
         (decimals(2, "0.10"), "float64", [0.1]),
     ],
 )
-def test_values_are_cast_as_java_does(field: Part, kind: str, expected: list[Any]) -> None:
+def test_values_are_cast_as_java_does(field: RecordPart, kind: str, expected: list[Any]) -> None:
     assert cast(field, kind)[1] == expected
 
 
 def test_decimals_of_more_digits_than_an_arrow_decimal_has() -> None:
     number = 10**80 + 7
     schema = ConnectSchema("bytes", name=LOGICAL + "Decimal", parameters=(("scale", "0"),))
-    wide = Part(schema, pa.array([number.to_bytes(40, "big"), None], pa.binary()))
+    wide = RecordPart(schema, pa.array([number.to_bytes(40, "big"), None], pa.binary()))
     assert cast(wide, "string")[1] == [str(number), None]
     low = number % 2**64
     assert cast(wide, "int64")[1] == [low - 2**64 if low >= 2**63 else low, None]
@@ -122,7 +122,7 @@ def test_years_before_christ_are_years_of_the_era() -> None:
 def test_a_decimal_of_thousands_of_digits_becomes_text() -> None:
     """Python turns no integer of more than 4300 digits into text."""
     schema: dict[str, Any] = {"name": LOGICAL + "Decimal", "version": 1, "parameters": (("scale", "2"),)}
-    field = Part(ConnectSchema("bytes", **schema), pa.array([shortest(10**5000 + 25)], pa.binary()))
+    field = RecordPart(ConnectSchema("bytes", **schema), pa.array([shortest(10**5000 + 25)], pa.binary()))
     assert cast(field, "string")[1] == ["1" + 4997 * "0" + "0.25"]
 
 
@@ -142,14 +142,14 @@ def test_times_of_debezium_are_plain_numbers() -> None:
         (part("int32", 1, name=LOGICAL + "Date", default=1), "string", "1970-01-02"),
     ],
 )
-def test_defaults_are_cast(field: Part, kind: str, default: Any) -> None:
+def test_defaults_are_cast(field: RecordPart, kind: str, default: Any) -> None:
     schema = cast(field, kind)[0]
     assert (schema.default, schema.optional) == (default, field.schema.optional)
 
 
 def test_a_decimal_default_is_cast() -> None:
     of = decimals(2, "1.00")
-    field = Part(of.schema.with_(default="AN4="), of.column)
+    field = RecordPart(of.schema.with_(default="AN4="), of.column)
     assert cast(field, "string")[0].default == "2.22"
     assert cast(field, "int32")[0].default == 2
 
@@ -164,7 +164,7 @@ def test_other_fields_and_null_stay() -> None:
     made = applied("Cast$Value", {"spec": "f:int8, gone:string"}, f=part("int32", 1), g=part("int32", 2, default=3))
     assert [name for name, _ in made.fields()] == ["f", "g"]
     assert made.field("g").schema == ConnectSchema("int32", default=3)
-    before = Part(ConnectSchema("struct", optional=True), pa.nulls(1, pa.struct([])))
+    before = RecordPart(ConnectSchema("struct", optional=True), pa.nulls(1, pa.struct([])))
     assert cast(before, "string") == (ConnectSchema("string", optional=True), [None])
 
 
@@ -219,12 +219,12 @@ def test_specs_that_cannot_be(spec: str, words: str) -> None:
         (part("string", "one"), "float64", "string is no double"),
         (part("bytes", b"a"), "int8", "bytes can be cast to string only"),
         (
-            Part(ConnectSchema("array", items=ConnectSchema("string")), pa.array([["a"]])),
+            RecordPart(ConnectSchema("array", items=ConnectSchema("string")), pa.array([["a"]])),
             "string",
             "array cannot be cast",
         ),
     ],
 )
-def test_values_that_cannot_be_cast(field: Part, kind: str, words: str) -> None:
+def test_values_that_cannot_be_cast(field: RecordPart, kind: str, words: str) -> None:
     with pytest.raises(TransformError, match=words):
         cast(field, kind)

@@ -11,7 +11,7 @@ import pytest
 
 from tailrace.capture.heartbeat import KEY, VALUE
 from tailrace.errors import ConfigError, TransformError
-from tailrace.events.records import Header, Part, Records, struct
+from tailrace.events.records import Header, RecordPart, Records, struct
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.transforms.enforce_size import EnforceRecordSize
 from tailrace.transforms.record_size import record_sizes
@@ -31,10 +31,10 @@ def transform(most: int, **settings: str) -> EnforceRecordSize:
     return EnforceRecordSize.of(Given("", {"max.bytes": str(most), **given}))
 
 
-def row(fields: dict[str, ConnectSchema], image: dict[str, Any] | None, types: dict[str, pa.DataType]) -> Part:
+def row(fields: dict[str, ConnectSchema], image: dict[str, Any] | None, types: dict[str, pa.DataType]) -> RecordPart:
     """A row image in a column of one row; null for None."""
     given = image or {}
-    parts = [(name, Part(schema, pa.array([given.get(name)], types[name]))) for name, schema in fields.items()]
+    parts = [(name, RecordPart(schema, pa.array([given.get(name)], types[name]))) for name, schema in fields.items()]
     return struct(ConnectSchema("struct", optional=True), parts, 1, pa.array([image is None]))
 
 
@@ -47,13 +47,13 @@ def record(
         for name, schema in fields.items()
     }
     types |= {name: pa.decimal128(9, 2) for name, schema in fields.items() if "Decimal" in (schema.name or "")}
-    source = struct(ConnectSchema("struct"), [("db", Part(STRING, pa.array(["test"])))], 1)
+    source = struct(ConnectSchema("struct"), [("db", RecordPart(STRING, pa.array(["test"])))], 1)
     images = [(name, row(fields, image, types)) for name, image in (("before", before), ("after", after))]
-    envelope = [*images, ("op", Part(STRING, pa.array(["c"]))), ("source", source)]
+    envelope = [*images, ("op", RecordPart(STRING, pa.array(["c"]))), ("source", source)]
     return of_value(struct(ConnectSchema("struct"), envelope, 1))
 
 
-def of_value(value: Part, topic: str = "topic", key: Part | None = None) -> Records:
+def of_value(value: RecordPart, topic: str = "topic", key: RecordPart | None = None) -> Records:
     """A record of that value."""
     none = pa.nulls(1, pa.timestamp("us", "UTC"))
     return Records(np.arange(1), pa.array([topic]), pa.nulls(1, pa.int32()), none, key=key, value=value)
@@ -99,7 +99,7 @@ def size(records: list[Records]) -> int:
 )
 def test_sizes_are_those_of_the_reference(schema: ConnectSchema, values: pa.Array, expected: int) -> None:
     """The first two are those of ApproximateStructSizeCalculatorTest: 8 for the time, 5 for the topic, 56 + 8 here."""
-    value = struct(ConnectSchema("struct"), [("f", Part(schema, values))], 1)
+    value = struct(ConnectSchema("struct"), [("f", RecordPart(schema, values))], 1)
     assert record_sizes(of_value(value, "dummy")).tolist() == [expected]
 
 
@@ -196,16 +196,18 @@ def test_a_default_in_place_of_null_is_shortened_but_not_measured() -> None:
 
 
 def test_values_without_row_images_stay() -> None:
-    beat = of_value(Part(VALUE, text=pa.array(['{"ts_ms":1}'])), key=Part(KEY, text=pa.array(['{"serverName":"s"}'])))
-    text = of_value(Part(STRING, pa.array(["plain"])))
-    flat = of_value(struct(ConnectSchema("struct"), [("t", Part(TEXT, pa.array(["x" * 100])))], 1))
+    beat = of_value(
+        RecordPart(VALUE, text=pa.array(['{"ts_ms":1}'])), key=RecordPart(KEY, text=pa.array(['{"serverName":"s"}']))
+    )
+    text = of_value(RecordPart(STRING, pa.array(["plain"])))
+    flat = of_value(struct(ConnectSchema("struct"), [("t", RecordPart(TEXT, pa.array(["x" * 100])))], 1))
     for each in (beat, text, flat):
         assert transform(1).apply(each) == [each]
 
 
 def test_a_key_that_is_no_struct_is_an_error() -> None:
     """The reference casts keys to Struct."""
-    records = record({"t": TEXT}, {"t": "a"}).with_(key=Part(STRING, pa.array(["k"])))
+    records = record({"t": TEXT}, {"t": "a"}).with_(key=RecordPart(STRING, pa.array(["k"])))
     with pytest.raises(TransformError, match=r"(?s)the key is string, not a struct.*before the transforms"):
         transform(10000).apply(records)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tailrace.errors import ConfigError, TransformError
-from tailrace.events.records import Part, Records, struct
+from tailrace.events.records import RecordPart, Records, struct
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.schema import STRING, ConnectSchema, Field
 from tailrace.model.table import Column, TableId, TableSchema
@@ -72,7 +72,7 @@ def test_a_time_that_the_outbox_has_set_is_inserted() -> None:
         partition=pa.nulls(1, pa.int32()),
         timestamp=pa.array([1_795_268_705_393_000], pa.timestamp("us", "UTC")),
         key=None,
-        value=struct(ConnectSchema("struct"), [("a", Part(STRING, pa.array(["x"])))], 1),
+        value=struct(ConnectSchema("struct"), [("a", RecordPart(STRING, pa.array(["x"])))], 1),
     )
     insert = TRANSFORMS[CONNECT + "InsertField$Value"](Given("t.", {"timestamp.field": "at"}))
     for timed, at in ((False, None), (True, 1_795_268_705_393)):

@@ -14,7 +14,7 @@ import pytest
 from tailrace.connectors.types.geometry import GEOGRAPHY, GEOMETRY, GEOMETRY_TYPE
 from tailrace.errors import ConfigError, TransformError
 from tailrace.events import records as columns
-from tailrace.events.records import Part, Records
+from tailrace.events.records import RecordPart, Records
 from tailrace.model.change import ChangeBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
@@ -96,7 +96,7 @@ def geo(*values: tuple[bytes, int | None] | None) -> pa.Array:
 def of(values: pa.Array, schema: ConnectSchema = GEO) -> Records:
     """Records of values with one field."""
     count = len(values)
-    value = columns.struct(ConnectSchema("struct"), [("geo", Part(schema, values))], count)
+    value = columns.struct(ConnectSchema("struct"), [("geo", RecordPart(schema, values))], count)
     times = pa.nulls(count, pa.timestamp("us", "UTC"))
     return Records(np.arange(count), pa.array(["t"] * count), pa.nulls(count, pa.int32()), times, key=None, value=value)
 
@@ -202,7 +202,7 @@ def test_geometries_in_arrays_maps_and_structs() -> None:
     by_name = ConnectSchema("map", keys=ConnectSchema("string"), values=GEO)
     maps = pa.array([[("a", {"wkb": point, "srid": 4326}), ("b", None)]], pa.map_(pa.string(), GEOMETRY_TYPE))
     assert left(swap.apply(of(maps, by_name))) == [[("a", {"wkb": other, "srid": 4326}), ("b", None)]]
-    inner = columns.struct(ConnectSchema("struct"), [("g", Part(GEO, geo((point, 4326), None)))], 2)
+    inner = columns.struct(ConnectSchema("struct"), [("g", RecordPart(GEO, geo((point, 4326), None)))], 2)
     assert left(swap.apply(of(inner.values, inner.schema))) == [{"g": {"wkb": other, "srid": 4326}}, {"g": None}]
     assert left(change.apply(of(inner.values, inner.schema)))[0]["g"]["wkb"].hex() == EXTENDED
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tailrace.errors import ConfigError, TransformError
-from tailrace.events.records import Part
+from tailrace.events.records import RecordPart
 from tailrace.javalike.date_format import DateFormat
 from tailrace.model.schema import ConnectSchema
 from tests.unit.transforms.transformed import applied, applied_to
@@ -29,9 +29,9 @@ SOURCES = {
 ARROW = {"int32": pa.int32(), "int64": pa.int64(), "string": pa.string()}
 
 
-def part(kind: str, *values: Any, **schema: Any) -> Part:
+def part(kind: str, *values: Any, **schema: Any) -> RecordPart:
     """A field of one type."""
-    return Part(ConnectSchema(kind, **schema), pa.array(values, ARROW[kind]))
+    return RecordPart(ConnectSchema(kind, **schema), pa.array(values, ARROW[kind]))
 
 
 def schema_of(kind: str, optional: bool = False) -> ConnectSchema:
@@ -40,7 +40,7 @@ def schema_of(kind: str, optional: bool = False) -> ConnectSchema:
     return ConnectSchema(connect, optional=optional, name=name, version=1 if name else None)
 
 
-def converted(field: Part, target: str, **settings: str) -> tuple[ConnectSchema, list[Any]]:
+def converted(field: RecordPart, target: str, **settings: str) -> tuple[ConnectSchema, list[Any]]:
     """A field's schema and values after a conversion."""
     given = {"field": "f", "target.type": target, **{name.replace("_", "."): text for name, text in settings.items()}}
     made = applied("TimestampConverter$Value", given, f=field, other=part("int32", *range(len(field.values))))
@@ -160,7 +160,7 @@ def test_settings_that_cannot_be(settings: dict[str, str], words: str) -> None:
         (part("string", "nonsense"), {"format": PATTERN}, "a text does not match the format yyyy MM"),
     ],
 )
-def test_values_that_cannot_be_converted(field: Part, settings: dict[str, str], words: str) -> None:
+def test_values_that_cannot_be_converted(field: RecordPart, settings: dict[str, str], words: str) -> None:
     with pytest.raises(TransformError, match=words):
         converted(field, "unix", **settings)
 

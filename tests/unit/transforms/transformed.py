@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.connectors.postgres.position import SOURCE
-from tailrace.events.records import Part, Records, struct
+from tailrace.events.records import RecordPart, Records, struct
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.schema import ConnectSchema
 from tailrace.transforms.encoder import Encoder
@@ -54,14 +54,14 @@ def fields(row: Mapping[str, Any], side: str = "value") -> dict[str, dict[str, A
     return {field["field"]: field for field in json.loads(row[side])["schema"]["fields"]}
 
 
-def applied(kind: str, settings: Mapping[str, str], absent: pa.Array | None = None, **fields: Part) -> Part:
+def applied(kind: str, settings: Mapping[str, str], absent: pa.Array | None = None, **fields: RecordPart) -> RecordPart:
     """A struct of these fields after one of Kafka Connect's transforms of values."""
     rows = len(next(iter(fields.values())).values)
     schema = ConnectSchema("struct", optional=absent is not None)
     return applied_to(struct(schema, list(fields.items()), rows, absent), kind, settings)
 
 
-def applied_to(value: Part, kind: str, settings: Mapping[str, str], faults: bool = False) -> Part:
+def applied_to(value: RecordPart, kind: str, settings: Mapping[str, str], faults: bool = False) -> RecordPart:
     """A value after one of Kafka Connect's transforms of values; `faults` is compat.faults."""
     rows = len(value.values)
     records = Records(

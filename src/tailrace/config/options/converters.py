@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from tailrace.config.converter_names import APICURIO, BYTES, CLOUD_EVENTS, CONFLUENT, JSON, SIMPLE, STRING
 from tailrace.config.kinds import COUNT, FLAG, INT, TEXT, choice, optional
-from tailrace.config.option import Alias, Option, Status
+from tailrace.config.option import Alias, Option, OptionStatus
 from tailrace.config.options.cloud_events import SETTINGS as OF_CLOUD_EVENTS
 
-CONNECT = Status.CONNECT
+CONNECT = OptionStatus.CONNECT
 
 # The default of Kafka Connect first.
 _HEADERS = (SIMPLE, STRING, JSON)
@@ -260,7 +260,7 @@ _APICURIO = (
     APICURIO_AUTH_CLIENT_SECRET := _login("client.secret", "its secret.", secret=True),
     APICURIO_AUTH_CLIENT_SCOPE := _login("client.scope", "the scope of its tokens."),
     *(
-        Option(f"apicurio.auth.{own}", optional(TEXT), None, "OAuth's server.", Status.REFUSED, _ENDPOINT)
+        Option(f"apicurio.auth.{own}", optional(TEXT), None, "OAuth's server.", OptionStatus.REFUSED, _ENDPOINT)
         for own in ("service.url", "realm")
     ),
     Option("apicurio.registry.check-period-ms", COUNT, "30000", "Age of cached schemas.", CONNECT, _PROCESS_CACHE),

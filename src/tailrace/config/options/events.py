@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tailrace.config import plugin_groups
 from tailrace.config.kinds import FLAG, NAMES, PATTERNS, TEXT, choice, optional
-from tailrace.config.option import JVM, Alias, Option, Status
+from tailrace.config.option import JVM, Alias, Option, OptionStatus
 from tailrace.config.options.converters import converters
 
-CONNECT = Status.CONNECT
+CONNECT = OptionStatus.CONNECT
 
 _ADJUSTMENT = choice("none", "avro", "avro_unicode")
 _FACTORY = choice("io.debezium.pipeline.txmetadata.DefaultTransactionMetadataFactory", otherwise=JVM)

@@ -16,9 +16,9 @@ from tailrace.config.kinds import (
     choice,
     optional,
 )
-from tailrace.config.option import JVM, Option, Status
+from tailrace.config.option import JVM, Option, OptionStatus
 
-CONNECT = Status.CONNECT
+CONNECT = OptionStatus.CONNECT
 
 _QUEUE = "Spark plans the batches"
 _ONCE = "set requested: the sink decides, and that of Kafka is exactly once unless its `delivery` says otherwise"

@@ -16,10 +16,10 @@ from tailrace.config.kinds import (
     matching,
     optional,
 )
-from tailrace.config.option import Option, Status
+from tailrace.config.option import Option, OptionStatus
 from tailrace.config.plugin_groups import SNAPSHOTTERS
 
-CONNECT = Status.CONNECT
+CONNECT = OptionStatus.CONNECT
 _CHANNELS = listed("source", "kafka", "file", "in-process", refused={"jmx": "use `tailrace signal`"})
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailrace.config.kinds import BYTE_SIZE, FLAG, TEXT, choice, optional
-from tailrace.config.option import Option, Status
+from tailrace.config.option import Option, OptionStatus
 
-CONNECT = Status.CONNECT
+CONNECT = OptionStatus.CONNECT
 
 SPARK = (
     SHAPE := Option(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tailrace.config.kinds import ADDRESS, FLAG, INT, PATTERN, TEXT, choice, optional
-from tailrace.config.option import JVM, Alias, Option, Status
+from tailrace.config.option import JVM, Alias, Option, OptionStatus
 
-CONNECT = Status.CONNECT
+CONNECT = OptionStatus.CONNECT
 
 _NAMING = "io.debezium.schema."
 TOPICS = (

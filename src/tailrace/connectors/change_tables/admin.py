@@ -10,10 +10,10 @@ from tailrace.config import Config
 from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.config.options.filters import MESSAGE_KEY_COLUMNS
 from tailrace.connectors.change_tables.connector import ChangeTableConnector
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.tables import Catalog
 from tailrace.connectors.change_tables.takeover import entries_of, reading_of
-from tailrace.connectors.debezium_offset import Entry
+from tailrace.connectors.debezium_offset import OffsetEntry
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Position, SourceNow
 from tailrace.connectors.retry import at_once
@@ -71,8 +71,8 @@ class ChangeTableAdmin(SharedLogAdmin):
         return None if found is None else found.to_text()
 
     @override
-    def as_debezium(self, position: Position) -> list[Entry]:
-        return entries_of(self.config, Reading.from_text(position.to_text()), has_databases=self.has_databases)
+    def as_debezium(self, position: Position) -> list[OffsetEntry]:
+        return entries_of(self.config, LsnPosition.from_text(position.to_text()), has_databases=self.has_databases)
 
     @override
     def unreadable(self, tables: Sequence[TableId]) -> Finding:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from tailrace.connectors.change_tables.changes import ChangeRows, Changes
+from tailrace.connectors.change_tables.changes import ChangeRows, ChangeTableRows
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sql_tables.tables import Block
@@ -35,6 +35,6 @@ class ChangeTable:
         """The rows of whole transactions with their kinds, where one row alone does not tell its kind."""
         return rows
 
-    def incomplete(self, found: Changes) -> Mapping[str, pa.Array]:
+    def incomplete(self, found: ChangeTableRows) -> Mapping[str, pa.Array]:
         """The columns `before` and `unchanged` of a batch where an update leaves out values it has not touched."""
         return {}

@@ -63,7 +63,7 @@ class ChangeRows:
 
 
 @dataclass(frozen=True)
-class Changes:
+class ChangeTableRows:
     """Changes of one change table: an update is one of them. `order` and `serial` are theirs among all tables.
 
     `rows` counts the rows of the change table that each is made of.
@@ -85,7 +85,7 @@ class Changes:
         return len(self.op)
 
 
-def paired(found: ChangeRows, where: str) -> Changes:
+def paired(found: ChangeRows, where: str) -> ChangeTableRows:
     """The changes of rows that hold whole pairs. Raises DecodeError for half a pair, and for another kind of row."""
     kind = found.kind
     first = np.flatnonzero(kind == BEFORE)
@@ -104,7 +104,7 @@ def paired(found: ChangeRows, where: str) -> Changes:
     old = pa.array(np.where(op == AFTER, at - 1, at), mask=~has_before)
     new = pa.array(at, mask=~has_after)
     nothing = np.zeros(len(at), np.int64)
-    return Changes(
+    return ChangeTableRows(
         op=pa.array([DELETE, CREATE, UPDATE], pa.string()).take(pa.array(np.minimum(op, 3) - 1)),
         commit=found.commit.take(last),
         change=found.change.take(last),
@@ -130,7 +130,7 @@ def _broken(found: ChangeRows, first: Ints, second: Ints, where: str) -> DecodeE
     )
 
 
-def in_log_order(tables: Sequence[Changes], begin: int) -> list[Changes]:
+def in_log_order(tables: Sequence[ChangeTableRows], begin: int) -> list[ChangeTableRows]:
     """The changes of several tables with their order from `begin` on, and with serial numbers.
 
     By commit, then change; those of one table keep their order. A serial number counts the rows of one change: 2 for
@@ -178,7 +178,7 @@ def _ranks(values: pa.DictionaryArray) -> Ints:
     return found
 
 
-def marks(tables: Sequence[Changes]) -> pa.RecordBatch:
+def marks(tables: Sequence[ChangeTableRows]) -> pa.RecordBatch:
     """BEGIN and END of each transaction, in log order (schema MARKS)."""
     found = [
         {"order": place, "status": status, "id": commit, "ts_us": ts_us}
@@ -188,7 +188,7 @@ def marks(tables: Sequence[Changes]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(found, schema=MARKS)
 
 
-def _transactions(tables: Sequence[Changes]) -> list[tuple[str, int, int, int]]:
+def _transactions(tables: Sequence[ChangeTableRows]) -> list[tuple[str, int, int, int]]:
     """Each transaction: its commit, and order of its first change, of its last one, and its time."""
     found: dict[str, tuple[int, int, int]] = {}
     for each in tables:

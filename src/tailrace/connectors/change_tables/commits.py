@@ -7,8 +7,8 @@ from typing import Any
 
 from tailrace.connectors.change_tables import gap
 from tailrace.connectors.change_tables.dialect import Dialect
-from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.shared_log import Gap
+from tailrace.connectors.change_tables.position import LsnPosition
+from tailrace.connectors.shared_log import LogGap
 from tailrace.connectors.sql_tables.tables import Connection
 
 COMMITS = "commits"
@@ -16,7 +16,7 @@ COMMITS = "commits"
 
 
 def noted(
-    dialect: Dialect, connection: Connection, log: Mapping[str, Any], to: Reading
+    dialect: Dialect, connection: Connection, log: Mapping[str, Any], to: LsnPosition
 ) -> dict[str, dict[str, list[str]]]:
     """The entry COMMITS at a position; the earlier commit of a database stays where nothing is known of this one."""
     before: Mapping[str, list[str]] = log.get(COMMITS, {})
@@ -31,7 +31,7 @@ def noted(
     return {COMMITS: found} if found else {}
 
 
-def changed(dialect: Dialect, connection: Connection, log: Mapping[str, Any]) -> Gap | None:
+def changed(dialect: Dialect, connection: Connection, log: Mapping[str, Any]) -> LogGap | None:
     """The gap where a commit that was read is another one now, or is gone though those before and after it are kept."""
     for database, (lsn, commit) in log.get(COMMITS, {}).items():
         now = dialect.commit(connection, database, lsn)

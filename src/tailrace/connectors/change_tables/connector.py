@@ -21,7 +21,7 @@ from tailrace.connectors.change_tables.commits import changed, noted
 from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.fence import CapturedUntil
 from tailrace.connectors.change_tables.gap import Known, is_known, known_up_to
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.ranges import LogEnd, LogRange, counted
 from tailrace.connectors.change_tables.reader import changes
 from tailrace.connectors.change_tables.schema_changes import Switch
@@ -31,7 +31,7 @@ from tailrace.connectors.change_tables.takeover import reading_of
 from tailrace.connectors.log_ports import Committed, Watched
 from tailrace.connectors.notifications import WITHOUT_ROWS
 from tailrace.connectors.offset import Reached
-from tailrace.connectors.shared_log import BEGINS, Gap, SharedLogConnector
+from tailrace.connectors.shared_log import BEGINS, LogGap, SharedLogConnector
 from tailrace.connectors.sql_tables.captured import CapturedTables
 from tailrace.connectors.sql_tables.rows import Split, read
 from tailrace.connectors.sql_tables.tables import Connection
@@ -52,7 +52,7 @@ _UNBROUGHT = "the table has rows that were written before its changes were captu
 
 
 class ChangeTableConnector(SharedLogConnector):
-    """Implements Connector. A position is a Reading; a range is (start, end]."""
+    """Implements Connector. A position is an LsnPosition; a range is (start, end]."""
 
     dialect: ClassVar[Dialect]
     instance: ClassVar[str]
@@ -62,14 +62,14 @@ class ChangeTableConnector(SharedLogConnector):
 
     notices_without_rows = WITHOUT_ROWS  # in the reference engine a snapshot of structures alone is a snapshot
     fence = staticmethod(CapturedUntil.parse)
-    parse = staticmethod(Reading.from_text)
+    parse = staticmethod(LsnPosition.from_text)
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self._server = self.dialect.server(config)
         self._end: LogEnd | None = None
-        self._here: Reading | None = None
-        self._reached = Reading(())
+        self._here: LsnPosition | None = None
+        self._reached = LsnPosition(())
         self._compared: Connection | None = None
         self._looked = -_LOOKS_S
         self._watched: tuple[float, tuple[tuple[str, bool], ...], Watched] | None = None
@@ -85,7 +85,7 @@ class ChangeTableConnector(SharedLogConnector):
         return ChangeTableSnapshots(self.dialect, self.config, self._server)
 
     @override
-    def text(self, position: Reading) -> str:
+    def text(self, position: LsnPosition) -> str:
         return position.to_text()
 
     @override
@@ -149,7 +149,7 @@ class ChangeTableConnector(SharedLogConnector):
         end = self._captured(connection)
         return LogEnd(end, self._instances(connection, end))
 
-    def _captured(self, connection: Connection) -> Reading:
+    def _captured(self, connection: Connection) -> LsnPosition:
         """How far the log is captured. A readable replica that has not got all that was read yet has nothing new."""
         end = self.dialect.log_end(connection, self.config)
         late = {
@@ -157,17 +157,17 @@ class ChangeTableConnector(SharedLogConnector):
             for database, lsn in end.lsns
             if lsn < self._reached.lsn(database) and self.dialect.is_behind(connection, database)
         }
-        return Reading.of({**dict(end.lsns), **late})
+        return LsnPosition.of({**dict(end.lsns), **late})
 
-    def look(self, connection: Any, end: Reading) -> None:
+    def look(self, connection: Any, end: LsnPosition) -> None:
         """What is checked once a second in addition, when the end is queried."""
 
-    def _instances(self, connection: Connection, end: Reading) -> tuple[Instance, ...]:
+    def _instances(self, connection: Connection, end: LsnPosition) -> tuple[Instance, ...]:
         catalog = self.dialect.catalog(connection, self.config)
         return tuple(each for database, _ in end.lsns for each in catalog.instances(database))
 
     @override
-    def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[Reading | None, Mapping[str, Any]]:
+    def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[LsnPosition | None, Mapping[str, Any]]:
         known = known_up_to({}, end.position, [each for each in end.instances if self._sends_structure(each.table)])
         log = {
             BEGINS: end.position.to_text(),
@@ -179,7 +179,7 @@ class ChangeTableConnector(SharedLogConnector):
         # Without a snapshot nothing has sent the structure of the tables before the first change.
         return None, log if reads_tables else {**log, UNTOLD: True}
 
-    def _commits(self, log: Mapping[str, Any], to: Reading) -> Mapping[str, Any]:
+    def _commits(self, log: Mapping[str, Any], to: LsnPosition) -> Mapping[str, Any]:
         return self._server.ask(lambda connection: noted(self.dialect, connection, log, to))
 
     @override
@@ -219,7 +219,7 @@ class ChangeTableConnector(SharedLogConnector):
 
     @override
     def advanced(
-        self, config: Config, here: Reached, start: Reading, to: Reading, end: LogEnd | None
+        self, config: Config, here: Reached, start: LsnPosition, to: LsnPosition, end: LogEnd | None
     ) -> Mapping[str, Any]:
         if end is None:
             return here.log
@@ -235,10 +235,15 @@ class ChangeTableConnector(SharedLogConnector):
 
     @override
     def lost(
-        self, here: Reached, end: Reached | None = None, *, position: Reading | None = None, is_routine: bool = False
-    ) -> Gap | None:
+        self,
+        here: Reached,
+        end: Reached | None = None,
+        *,
+        position: LsnPosition | None = None,
+        is_routine: bool = False,
+    ) -> LogGap | None:
         """See Connector.lost: clean-up has passed the position in a change table that the pipeline reads."""
-        at: Reading | None = self.needed(here, position)
+        at: LsnPosition | None = self.needed(here, position)
         if at is None:
             return None
         seen = None
@@ -247,7 +252,7 @@ class ChangeTableConnector(SharedLogConnector):
             seen, self._here = self._end, at
         self._reached = at.at_least(self._reached)
 
-        def query(connection: Connection) -> Gap | None:
+        def query(connection: Connection) -> LogGap | None:
             # Who restores a database, or moves it to another node, cuts its connections.
             is_new, self._compared = not is_routine or connection is not self._compared, connection
             other = changed(self.dialect, connection, here.log) if is_new else None
@@ -256,7 +261,7 @@ class ChangeTableConnector(SharedLogConnector):
 
         return self._server.ask(query)
 
-    def _gap(self, connection: Connection, at: Reading, known: Known, end: LogEnd) -> Gap | None:
+    def _gap(self, connection: Connection, at: LsnPosition, known: Known, end: LogEnd) -> LogGap | None:
         for database, lsn in at.lsns:
             if end.position.lsn(database) < lsn and not self.dialect.is_behind(connection, database):
                 return gap.behind(database, lsn, end.position.lsn(database))
@@ -274,7 +279,7 @@ class ChangeTableConnector(SharedLogConnector):
         if self.keeps_tables:
             # The tables are incomplete, which is said with the changes.
             return None
-        return next((Gap(gap.disabled(*each)) for each in gap.replaced(known, at, instances)), None)
+        return next((LogGap(gap.disabled(*each)) for each in gap.replaced(known, at, instances)), None)
 
     @property
     def keeps_tables(self) -> bool:
@@ -283,9 +288,9 @@ class ChangeTableConnector(SharedLogConnector):
 
     @override
     def ranges(
-        self, config: Config, start: Reached, begin: Reading, end: Reached, *, is_whole: bool
+        self, config: Config, start: Reached, begin: LsnPosition, end: Reached, *, is_whole: bool
     ) -> Sequence[LogRange]:
-        to: Reading = end.position
+        to: LsnPosition = end.position
 
         def query(connection: Connection) -> LogRange:
             # Those that `advanced` has written down, if this process has planned the range.
@@ -332,7 +337,7 @@ class ChangeTableConnector(SharedLogConnector):
         whole = self._server.ask(query)
         return [whole] if is_whole else whole.parts()
 
-    def unbrought(self, connection: Any, instances: Sequence[Instance], begin: Reading) -> Sequence[Instance]:
+    def unbrought(self, connection: Any, instances: Sequence[Instance], begin: LsnPosition) -> Sequence[Instance]:
         """Those of the instances whose tables have rows that no change behind a position has brought."""
         return ()
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.connectors.change_tables.change_table import ChangeTable
 from tailrace.connectors.change_tables.changes import ORDER_STEP
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.source_rows import source_rows
 from tailrace.connectors.change_tables.tables import Catalog, Instance, LastChange
 from tailrace.connectors.columns import CapturedTable
@@ -45,7 +45,7 @@ class Dialect(SqlDialect, Protocol):
         """A literal of an LSN; of the lowest there is for the empty text."""
 
     @override
-    def log_end(self, connection: Any, config: Config) -> Reading:
+    def log_end(self, connection: Any, config: Config) -> LsnPosition:
         """See SqlDialect.log_end: how far the log of each database is captured."""
 
     def captured_us(self, connection: Any, config: Config) -> int | None:
@@ -80,7 +80,9 @@ class Dialect(SqlDialect, Protocol):
         """The last change of these change tables up to a commit, None if there is none."""
 
     @override
-    def source_at(self, connection: Any, config: Config, table: TableId, end: Reading, count: int) -> pa.StructArray:
+    def source_at(
+        self, connection: Any, config: Config, table: TableId, end: LsnPosition, count: int
+    ) -> pa.StructArray:
         """See SqlDialect.source_at: that of the last change that was captured."""
         lsn = end.lsn(table.database)
         last = self.last_change(connection, self.catalog(connection, config).instances(table.database), lsn)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.snapshots import Flags
 from tailrace.model.arrow import flags
 from tailrace.model.change import COMMIT, ChangeBatch
@@ -16,12 +16,12 @@ from tailrace.model.change import COMMIT, ChangeBatch
 class CapturedUntil:
     """Implements Fence: what was captured before a chunk was read was committed before, so the chunk's rows have it."""
 
-    position: Reading
+    position: LsnPosition
 
     @staticmethod
     def parse(text: str) -> CapturedUntil:
         """From its text."""
-        return CapturedUntil(Reading.from_text(text))
+        return CapturedUntil(LsnPosition.from_text(text))
 
     def supersedes(self, batch: ChangeBatch) -> Flags:
         """See Fence."""

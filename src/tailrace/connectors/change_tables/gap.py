@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
-from tailrace.connectors.shared_log import Gap
+from tailrace.connectors.shared_log import LogGap
 from tailrace.errors import OffsetError, SourceError
 from tailrace.model.table import TableId
 
@@ -17,14 +17,14 @@ from tailrace.model.table import TableId
 Known = Mapping[str, Mapping[str, list[Any]]]
 
 
-def is_in(instance: Instance, begin: Reading, end: Reading) -> bool:
+def is_in(instance: Instance, begin: LsnPosition, end: LsnPosition) -> bool:
     """Whether an instance has rows of (begin, end]."""
     database = instance.table.database
     is_over = instance.stop is not None and instance.stop <= begin.lsn(database)
     return instance.has_begun and instance.start <= end.lsn(database) and not is_over
 
 
-def known_up_to(before: Known, to: Reading, instances: Sequence[Instance]) -> dict[str, dict[str, list[Any]]]:
+def known_up_to(before: Known, to: LsnPosition, instances: Sequence[Instance]) -> dict[str, dict[str, list[Any]]]:
     """The instances that the log up to a position has rows of, those among them that are gone by now left out."""
     found: dict[str, dict[str, list[Any]]] = {}
     for each in instances:
@@ -62,7 +62,7 @@ def is_reported(known: Known, instance: Instance) -> bool:
     return is_known(known, instance) and (len(found) < 4 or found[3] == instance.version)
 
 
-def replaced(known: Known, at: Reading, instances: Sequence[Instance]) -> list[tuple[str, str, Instance]]:
+def replaced(known: Known, at: LsnPosition, instances: Sequence[Instance]) -> list[tuple[str, str, Instance]]:
     """The instances that are gone where those there are of their tables begin later: name, position, and the new one.
 
     With none there is no log.
@@ -92,9 +92,9 @@ def new_tables(known: Known, waiting: Mapping[str, Sequence[int]], instances: Se
     return found
 
 
-def cleaned(instance: Instance, lsn: str, longer: str) -> Gap:
+def cleaned(instance: Instance, lsn: str, longer: str) -> LogGap:
     """The gap where clean-up has passed the position; `longer` says how changes are kept longer."""
-    return Gap(
+    return LogGap(
         OffsetError(
             f"clean-up has removed changes that were not read: from LSN {lsn} to {instance.start}",
             where=f"{instance.table}, capture instance {instance.name}",
@@ -144,9 +144,9 @@ def disabled(name: str, lsn: str, new: Instance) -> OffsetError:
     )
 
 
-def another(database: str, lsn: str, was: str, now: str | None) -> Gap:
+def another(database: str, lsn: str, was: str, now: str | None) -> LogGap:
     """The gap where the commit at a position is another one than that which was read."""
-    return Gap(
+    return LogGap(
         OffsetError(
             f"the log of {database} is not the one that was read: its commit at LSN {lsn} was {was}, and is "
             f"{now or 'gone'}. The database was restored to an older point, or is another one of this name",
@@ -156,9 +156,9 @@ def another(database: str, lsn: str, was: str, now: str | None) -> Gap:
     )
 
 
-def behind(database: str, lsn: str, now: str) -> Gap:
+def behind(database: str, lsn: str, now: str) -> LogGap:
     """The gap where the log ends before the position."""
-    return Gap(
+    return LogGap(
         OffsetError(
             f"the log of {database} ends at LSN {now or 'none'}, before the position {lsn}: the database was restored, "
             "or change data capture was disabled and enabled again",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tailrace.connectors.change_tables.dialect import Dialect
-from tailrace.connectors.change_tables.position import Reading, behind
+from tailrace.connectors.change_tables.position import LsnPosition, behind
 from tailrace.connectors.change_tables.schema_changes import initial_batches
 from tailrace.connectors.change_tables.source_rows import source_rows
 from tailrace.connectors.change_tables.tables import LastChange
@@ -25,7 +25,7 @@ class Moment:
     A snapshot on demand has the `last` change of each database, too.
     """
 
-    position: Reading
+    position: LsnPosition
     ts_us: int
     name: str
     last: tuple[tuple[str, LastChange], ...] = ()

@@ -20,32 +20,32 @@ _LSN = re.compile(r"[0-9a-fA-Fx:]*\+?", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Reading:
+class LsnPosition:
     """Implements Position: an LSN for each database. Those of one pipeline are ordered, as no database goes back."""
 
     lsns: tuple[tuple[str, str], ...]
 
     @staticmethod
-    def of(lsns: Mapping[str, str]) -> Reading:
+    def of(lsns: Mapping[str, str]) -> LsnPosition:
         """From the LSNs by database."""
-        return Reading(tuple(sorted(lsns.items())))
+        return LsnPosition(tuple(sorted(lsns.items())))
 
     @staticmethod
-    def from_text(text: str) -> Reading:
+    def from_text(text: str) -> LsnPosition:
         """The inverse of `to_text`. Raises OffsetError."""
         parts = [part.partition("=") for part in text.split(" ")]
         if not all(separator and _LSN.fullmatch(lsn) for _, separator, lsn in parts):
             what = f"{text!r} is no position in change tables"
             raise OffsetError(what, remedy=NEW_SNAPSHOT)
-        return Reading(tuple((unquote(database), lsn) for database, _, lsn in parts))
+        return LsnPosition(tuple((unquote(database), lsn) for database, _, lsn in parts))
 
     def to_text(self) -> str:
         """See Position.to_text: `database=lsn`, separated by blanks."""
         return " ".join(f"{quote(database, safe='')}={lsn}" for database, lsn in self.lsns)
 
-    def at_least(self, other: Reading) -> Reading:
+    def at_least(self, other: LsnPosition) -> LsnPosition:
         """The later one of both for each of these databases."""
-        return Reading(tuple((database, max(lsn, other.lsn(database))) for database, lsn in self.lsns))
+        return LsnPosition(tuple((database, max(lsn, other.lsn(database))) for database, lsn in self.lsns))
 
     def lsn(self, database: str) -> str:
         """The LSN of a database; that before all where it was not read yet."""
@@ -55,16 +55,16 @@ class Reading:
         """See Position.distance: LSNs count no bytes."""
         return None
 
-    def __le__(self, other: Reading) -> bool:
+    def __le__(self, other: LsnPosition) -> bool:
         return all(lsn <= other.lsn(database) for database, lsn in self.lsns)
 
-    def __lt__(self, other: Reading) -> bool:
+    def __lt__(self, other: LsnPosition) -> bool:
         return self <= other and self != other
 
-    def __ge__(self, other: Reading) -> bool:
+    def __ge__(self, other: LsnPosition) -> bool:
         return other <= self
 
-    def __gt__(self, other: Reading) -> bool:
+    def __gt__(self, other: LsnPosition) -> bool:
         return other < self
 
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from tailrace.connectors.change_tables.dialect import Dialect
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.schema_changes import Switch
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.sql_tables.tables import Connection, Described
@@ -28,7 +28,7 @@ class LogEnd:
     `captured_us`: see Dialect.captured_us; None where that was not asked.
     """
 
-    position: Reading
+    position: LsnPosition
     instances: tuple[Instance, ...]
     captured_us: int | None = None
 
@@ -42,8 +42,8 @@ class LogRange:
     all of their changes.
     """
 
-    start: Reading
-    end: Reading
+    start: LsnPosition
+    end: LsnPosition
     instances: Mapping[Instance, int]
     switches: tuple[Switch, ...] = ()
     _: KW_ONLY
@@ -80,7 +80,7 @@ def inside(dialect: Dialect, instance: Instance, start: str, end: str) -> str:
 
 
 def counted(
-    dialect: Dialect, connection: Connection, instances: Sequence[Instance], begin: Reading, end: Reading
+    dialect: Dialect, connection: Connection, instances: Sequence[Instance], begin: LsnPosition, end: LsnPosition
 ) -> dict[Instance, int]:
     """The instances with the number of their rows in (begin, end]. May raise the driver's errors.
 
@@ -112,7 +112,7 @@ def in_pieces(
 
 
 def _of_piece(
-    dialect: Dialect, connection: Connection, piece: Sequence[Instance], begin: Reading, end: Reading
+    dialect: Dialect, connection: Connection, piece: Sequence[Instance], begin: LsnPosition, end: LsnPosition
 ) -> dict[Instance, int]:
     statements = []
     for place, each in enumerate(piece):

@@ -30,7 +30,7 @@ from tailrace.connectors.change_tables.changes import (
     ORDER_STEP,
     STRUCTURE_PLACE,
     ChangeRows,
-    Changes,
+    ChangeTableRows,
     in_log_order,
     marks,
     paired,
@@ -38,11 +38,11 @@ from tailrace.connectors.change_tables.changes import (
 )
 from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.idle_connections import reused_connection
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.ranges import ROWS, LogRange, inside
 from tailrace.connectors.change_tables.schema_changes import (
     FAULTY_STATEMENT,
-    Place,
+    ChangePlace,
     Switch,
     dropped_batch,
     initial_batches,
@@ -231,7 +231,7 @@ class RangeReader:
         """Keep what `source` says of the last change before the range."""
         self._last = self._dialect.last_change(connection, instances, self._start) or self._last
 
-    def _look_before(self, instance: Instance, ordered: Sequence[Changes]) -> None:
+    def _look_before(self, instance: Instance, ordered: Sequence[ChangeTableRows]) -> None:
         """Keep the last change before an instance, once there are changes that are not."""
         starts = [
             int(each.order[np.flatnonzero(later)[0]])
@@ -242,7 +242,7 @@ class RangeReader:
             self._remember(ordered, min(starts))
             self._before[instance] = (self._last, self._last_ts)
 
-    def _remember(self, ordered: Sequence[Changes], before: int | None) -> None:
+    def _remember(self, ordered: Sequence[ChangeTableRows], before: int | None) -> None:
         """Keep what `source` says of the last change before a place."""
         best = -1
         for each in ordered:
@@ -255,7 +255,7 @@ class RangeReader:
 
     def _switched(self, switch: Switch, order: int) -> ChangeBatch:
         last, ts_us = self._before.get(switch.instance, (self._last, self._last_ts))
-        place = Place(order, max(self._last.commit, self._start), ts_us)
+        place = ChangePlace(order, max(self._last.commit, self._start), ts_us)
         is_faulty = self._config[COMPAT_FAULTS]
         database = self._dialect.switched_database if is_faulty else None
         return schema_batch(self._dialect, switch, place, last, FAULTY_STATEMENT if is_faulty else None, database)
@@ -283,7 +283,7 @@ def _change_table(lookup: _Lookup, instance: Instance, types: int) -> ChangeTabl
     return lookup.dialect.change_table(lookup.connection, lookup.config, instance)
 
 
-def batch_of(dialect: Dialect, table: ChangeTable, found: Changes) -> ChangeBatch:
+def batch_of(dialect: Dialect, table: ChangeTable, found: ChangeTableRows) -> ChangeBatch:
     """Changes of one table as a batch."""
     known = {"change_lsn": found.change, "commit_lsn": found.commit, "event_serial_no": pa.array(found.serial)}
     fields = list(dialect.source_type)
@@ -321,7 +321,7 @@ def again_after_loss(dialect: Dialect, config: Config, attempt: Callable[[], Ite
             return
 
 
-def _passed(config: Config, instance: Instance, end: Reading) -> Notice:
+def _passed(config: Config, instance: Instance, end: LsnPosition) -> Notice:
     data = {
         "server": config[TOPIC_PREFIX],
         "database": instance.table.database,

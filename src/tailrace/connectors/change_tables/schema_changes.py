@@ -21,7 +21,7 @@ FAULTY_STATEMENT = "N/A"
 
 
 @dataclass(frozen=True)
-class Place:
+class ChangePlace:
     """Where a change of structure is: its order among the events, the commit it comes with or after, and the time."""
 
     order: int
@@ -44,7 +44,7 @@ def structure_of(found: Described, kind: str, statement: str | None, position: s
 
 
 def schema_batch(
-    dialect: Dialect, switch: Switch, place: Place, last: LastChange, statement: str | None, database: str | None
+    dialect: Dialect, switch: Switch, place: ChangePlace, last: LastChange, statement: str | None, database: str | None
 ) -> ChangeBatch:
     """The change of structure as a batch of one row, behind the `last` change."""
     kind = CREATE if switch.is_new else ALTER
@@ -54,7 +54,7 @@ def schema_batch(
 
 def dropped_batch(dialect: Dialect, table: TableId, order: int, lsn: str) -> ChangeBatch:
     """A table whose capture was disabled: no more changes come of it."""
-    return _one(dialect, table, SchemaChange(DROP, None, lsn), Place(order, lsn), LastChange(lsn))
+    return _one(dialect, table, SchemaChange(DROP, None, lsn), ChangePlace(order, lsn), LastChange(lsn))
 
 
 def initial_batches(
@@ -78,7 +78,7 @@ def initial_batches(
         is_last = place == len(structures) or structures[place].id.database != each.id.database
         marker = "last" if ends and is_last else "true"
         found.append(
-            _one(dialect, each.id, change, Place(0, lsn), known.get(each.id.database, LastChange(lsn)), marker)
+            _one(dialect, each.id, change, ChangePlace(0, lsn), known.get(each.id.database, LastChange(lsn)), marker)
         )
     return found
 
@@ -87,7 +87,7 @@ def _one(
     dialect: Dialect,
     table: TableId,
     change: SchemaChange,
-    place: Place,
+    place: ChangePlace,
     last: LastChange,
     snapshot: str | None = None,
 ) -> ChangeBatch:

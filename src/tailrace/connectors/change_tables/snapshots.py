@@ -8,7 +8,7 @@ from dataclasses import replace
 from tailrace.config import Config
 from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.moment import Moment
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.sql_tables.snapshots import Handle, SqlSnapshots
@@ -24,7 +24,7 @@ class ChangeTableSnapshots(SqlSnapshots):
     @override
     def open_at_log(self, config: Config, start: Reached, end: Reached) -> Handle:
         """See Snapshots.open_at_log: the log begins where the offset says."""
-        begins = Reading.from_text(end.log[BEGINS])
+        begins = LsnPosition.from_text(end.log[BEGINS])
         return Handle(self.server.ask(lambda connection: self._at(connection, begins)), tells_structures=True)
 
     @override
@@ -43,5 +43,5 @@ class ChangeTableSnapshots(SqlSnapshots):
                 last.append((database, change))
         return replace(moment, last=tuple(last))
 
-    def _at(self, connection: Connection, position: Reading) -> Moment:
+    def _at(self, connection: Connection, position: LsnPosition) -> Moment:
         return Moment(position, self.dialect.now_us(connection), uuid.uuid4().hex)

@@ -9,14 +9,14 @@ from collections.abc import Iterable
 
 from tailrace.config import Config
 from tailrace.config.options.topics import TOPIC_PREFIX
-from tailrace.connectors.change_tables.position import Reading
-from tailrace.connectors.debezium_offset import PROPERTY, Entry, lacking, taken_over
+from tailrace.connectors.change_tables.position import LsnPosition
+from tailrace.connectors.debezium_offset import PROPERTY, OffsetEntry, lacking, taken_over
 from tailrace.errors import ConfigError
 
 _COMMIT, _CHANGE = "commit_lsn", "change_lsn"
 
 
-def reading_of(config: Config, databases: Iterable[str]) -> Reading | None:
+def reading_of(config: Config, databases: Iterable[str]) -> LsnPosition | None:
     """The position of `offset.takeover`: before the transaction that Debezium sent last, of which the rest may lack.
 
     None if the property is not set. Raises ConfigError, OffsetError.
@@ -33,10 +33,10 @@ def reading_of(config: Config, databases: Iterable[str]) -> Reading | None:
             what = f"there is no offset of the database {database}"
             raise ConfigError(what, where=PROPERTY, remedy="take the offsets of all databases of the connector")
         lsns[database] = _lsn(entry)
-    return Reading.of(lsns)
+    return LsnPosition.of(lsns)
 
 
-def _lsn(entry: Entry) -> str:
+def _lsn(entry: OffsetEntry) -> str:
     commit, change = (str(entry.offset.get(name) or "").lower() for name in (_COMMIT, _CHANGE))
     if commit in ("", "null"):
         raise lacking(_COMMIT)
@@ -65,12 +65,12 @@ def _moved(lsn: str, by: int) -> str:
     return ":".join(digits[end - length : end] for end, length in zip(ends, groups, strict=True))
 
 
-def entries_of(config: Config, position: Reading, *, has_databases: bool) -> list[Entry]:
+def entries_of(config: Config, position: LsnPosition, *, has_databases: bool) -> list[OffsetEntry]:
     """The position as Debezium's offsets: as behind a snapshot, so that it begins with the next transaction."""
     prefix = config[TOPIC_PREFIX]
     found = []
     for database, lsn in position.lsns:
         partition = {"server": prefix, **({"database": database} if has_databases else {})}
         offset = {_COMMIT: lsn.rstrip("+"), _CHANGE: None, "snapshot": "INITIAL", "snapshot_completed": True}
-        found.append(Entry(partition, offset))
+        found.append(OffsetEntry(partition, offset))
     return found

@@ -13,7 +13,7 @@ from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.change_tables import tables
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.column_info import ColumnInfo
-from tailrace.connectors.columns import Columns
+from tailrace.connectors.columns import ColumnRules
 from tailrace.connectors.db2.defaults import parse_default
 from tailrace.connectors.db2.options import CDC_CHANGE_TABLES_SCHEMA, DB2_PLATFORM, ZOS
 from tailrace.connectors.db2.statements import control_schema, folded, name, qualified, text
@@ -73,7 +73,7 @@ class Catalog(tables.Catalog):
     def __init__(self, connection: Connection, config: Config) -> None:
         self.connection, self.config = connection, config
         self.filter = TableFilter.from_config(config)
-        self.columns = Columns(config)
+        self.columns = ColumnRules(config)
         self.database = config[DATABASE_DBNAME]
         self._is_zos = config[DB2_PLATFORM] == ZOS
         # Keys are verified when a statement ends. On z/OS updates may come without their old rows.

@@ -13,7 +13,7 @@ from tailrace.config.options.databases import DATABASE_DBNAME, DATABASE_HOSTNAME
 from tailrace.connectors.db2 import encryption
 from tailrace.connectors.db2.cli import columns as results
 from tailrace.connectors.db2.cli import library as cli
-from tailrace.connectors.db2.cli.columns import Description
+from tailrace.connectors.db2.cli.columns import ResultColumn
 from tailrace.connectors.db2.cli.library import Db2Error
 from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.options import (
@@ -86,7 +86,7 @@ class Connection(tables.Connection):
             if columns:
                 yield from results.blocks(done, columns, size, self._largest(statement, columns))
 
-    def _largest(self, statement: str, columns: Sequence[Description]) -> list[int]:
+    def _largest(self, statement: str, columns: Sequence[ResultColumn]) -> list[int]:
         """The bytes that values of each large column take at most. Raises SourceError where they are too large."""
         query = results.longest(statement, columns)
         found = iter(self.rows(query)[0] if query else ())

@@ -13,7 +13,7 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.change_tables.connector import INSTANCES, ChangeTableConnector
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.ranges import LogEnd as CapturedEnd
 from tailrace.connectors.change_tables.ranges import LogRange
 from tailrace.connectors.change_tables.tables import Instance
@@ -28,7 +28,7 @@ from tailrace.connectors.db2.record_format import source_block
 from tailrace.connectors.db2.snapshot import DIALECT
 from tailrace.connectors.db2.structures import structures
 from tailrace.connectors.offset import Reached
-from tailrace.connectors.shared_log import BEGINS, Gap
+from tailrace.connectors.shared_log import BEGINS, LogGap
 from tailrace.model.source import SourceBlock
 from tailrace.model.structure import Structure
 from tailrace.model.table_id import SCHEMA_TABLE, TableId
@@ -59,7 +59,7 @@ class Db2Connector(ChangeTableConnector):
         self._states: Mapping[Name, Registration] | None = None
         self._told: list[str] = []
         # Where the log ended before it was queried last.
-        self._end_before: Reading | None = None
+        self._end_before: LsnPosition | None = None
 
     @property
     @override
@@ -74,7 +74,7 @@ class Db2Connector(ChangeTableConnector):
         return str(server).strip()
 
     @override
-    def _instances(self, connection: Any, end: Reading) -> tuple[Instance, ...]:
+    def _instances(self, connection: Any, end: LsnPosition) -> tuple[Instance, ...]:
         self._states = registrations(connection, self.config)
         return super()._instances(connection, end)
 
@@ -98,7 +98,7 @@ class Db2Connector(ChangeTableConnector):
         return self._server.ask(lambda connection: structures(connection, Catalog(connection, config), is_zos=is_zos))
 
     @override
-    def within(self, start: Reading, end: Reading, limit: int) -> Reading:
+    def within(self, start: LsnPosition, end: LsnPosition, limit: int) -> LsnPosition:
         """See Connector.within: by the times of commits, if the configuration says so."""
         seconds = self.config[STREAMING_QUERY_TIMESPAN_SECONDS]
         if not seconds:
@@ -106,19 +106,19 @@ class Db2Connector(ChangeTableConnector):
         database = self.config[DATABASE_DBNAME]
         lsn = start.lsn(database)
         last = self._server.ask(lambda connection: end_of_span(connection, self.config, lsn, seconds))
-        return end if last is None else min(end, Reading.of({database: last}))
+        return end if last is None else min(end, LsnPosition.of({database: last}))
 
     @override
-    def first(self, end: CapturedEnd, *, reads_tables: bool) -> tuple[Reading | None, Mapping[str, Any]]:
+    def first(self, end: CapturedEnd, *, reads_tables: bool) -> tuple[LsnPosition | None, Mapping[str, Any]]:
         position, log = super().first(end, reads_tables=reads_tables)
         return position, {**log, READ: self._now(), **self._unit({}, end.position), **self._stopped((), end.position)}
 
-    def _stopped(self, before: Sequence[list[str]], to: Reading) -> Mapping[str, Any]:
+    def _stopped(self, before: Sequence[list[str]], to: LsnPosition) -> Mapping[str, Any]:
         """The entry STOPPED at a position, empty if all registrations are active."""
         found = stopped(before, self._states or {}, to.lsn(self.config[DATABASE_DBNAME]))
         return {STOPPED: found} if found else {}
 
-    def _unit(self, log: Mapping[str, Any], to: Reading) -> Mapping[str, Any]:
+    def _unit(self, log: Mapping[str, Any], to: LsnPosition) -> Mapping[str, Any]:
         """The entry UNIT at a position; the earlier one where no unit of work is left."""
         lsn = to.lsn(self.config[DATABASE_DBNAME])
         found = self._server.ask(lambda connection: newest_unit(connection, self.config, lsn)) if lsn else None
@@ -138,7 +138,7 @@ class Db2Connector(ChangeTableConnector):
 
     @override
     def advanced(
-        self, config: Config, here: Reached, start: Reading, to: Reading, end: CapturedEnd | None
+        self, config: Config, here: Reached, start: LsnPosition, to: LsnPosition, end: CapturedEnd | None
     ) -> Mapping[str, Any]:
         log = super().advanced(config, here, start, to, end)
         if end is None:
@@ -148,7 +148,7 @@ class Db2Connector(ChangeTableConnector):
 
     @override
     def ranges(
-        self, config: Config, start: Reached, begin: Reading, end: Reached, *, is_whole: bool
+        self, config: Config, start: Reached, begin: LsnPosition, end: Reached, *, is_whole: bool
     ) -> Sequence[LogRange]:
         found = super().ranges(config, start, begin, end, is_whole=is_whole)
         lacking = tuple(self._lacking(config, start, begin, end))
@@ -157,7 +157,9 @@ class Db2Connector(ChangeTableConnector):
         instances = {instance: rows for each in found for instance, rows in each.instances.items()}
         return [replace(found[0], instances=instances, lacking=(*found[0].lacking, *lacking))]
 
-    def _lacking(self, config: Config, start: Reached, begin: Reading, end: Reached) -> Iterator[tuple[TableId, str]]:
+    def _lacking(
+        self, config: Config, start: Reached, begin: LsnPosition, end: Reached
+    ) -> Iterator[tuple[TableId, str]]:
         """The tables whose changes were not captured for a while, and why."""
         database, captures = self.config[DATABASE_DBNAME], TableFilter.from_config(config).captures
         lsn = begin.lsn(database)
@@ -184,12 +186,17 @@ class Db2Connector(ChangeTableConnector):
 
     @override
     def lost(
-        self, here: Reached, end: Reached | None = None, *, position: Reading | None = None, is_routine: bool = False
-    ) -> Gap | None:
+        self,
+        here: Reached,
+        end: Reached | None = None,
+        *,
+        position: LsnPosition | None = None,
+        is_routine: bool = False,
+    ) -> LogGap | None:
         """See Connector.lost: change tables were created again, or pruning has passed the position."""
         before = self._end_before
         lost = super().lost(here, end, position=position, is_routine=is_routine)
-        at: Reading | None = self.needed(here, position)
+        at: LsnPosition | None = self.needed(here, position)
         if self._end is not None:
             self._end_before = self._end.position
         is_idle = is_routine and self._end is not None and self._end.position == at

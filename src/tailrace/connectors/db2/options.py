@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from tailrace.config import shared
 from tailrace.config.kinds import COUNT, FLAG, LONG, TEXT, choice, optional
-from tailrace.config.option import Option, OptionTable, Status
+from tailrace.config.option import Option, OptionStatus, OptionTable
 from tailrace.config.options import databases
 from tailrace.connectors.change_tables.options import READS, SCHEMA_CHANGES, VALUES
 
-CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
+CONNECT, REFUSED = OptionStatus.CONNECT, OptionStatus.REFUSED
 CLASS = "io.debezium.connector.db2.Db2Connector"
 LUW, ZOS = "LUW", "ZOS"
 CURRENT, OLD = "current", "1.9"

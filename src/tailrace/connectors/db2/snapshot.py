@@ -12,7 +12,7 @@ from typing import Any
 from tailrace.config import Config
 from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.change_tables.dialect import Dialect
-from tailrace.connectors.change_tables.position import Reading, behind
+from tailrace.connectors.change_tables.position import LsnPosition, behind
 from tailrace.connectors.change_tables.tables import Instance, LastChange
 from tailrace.connectors.db2 import failures, statements
 from tailrace.connectors.db2.catalog import Catalog, statistics
@@ -175,7 +175,7 @@ class Db2Dialect(Dialect):
         return found
 
     @override
-    def log_end(self, connection: Any, config: Config) -> Reading:
+    def log_end(self, connection: Any, config: Config) -> LsnPosition:
         return log_end(connection, config)
 
     @override

@@ -20,7 +20,7 @@ from tailrace.connectors.db2.snapshot import DIALECT
 from tailrace.connectors.db2.statements import name, qualified, text
 from tailrace.connectors.db2.verify_types import KEYS, TYPES
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.probe import ROWS, Change, Insert, KeyCase, Undo, Wrong
+from tailrace.connectors.probe import ROWS, Change, Insert, KeyCase, ProbeObject, Wrong
 from tailrace.connectors.retry import driver_error_of
 from tailrace.connectors.sql_bench import SqlBench
 from tailrace.errors import SourceError
@@ -195,14 +195,14 @@ class Db2Bench(SqlBench):
         return f"{self.schema}.{table}"
 
     @override
-    def undo(self) -> Sequence[Undo]:
+    def undo(self) -> Sequence[ProbeObject]:
         """See Bench.undo: registrations first, as the capture program must not miss a table that it reads."""
         mine = f"WHERE SOURCE_OWNER = {text(self.schema)}"
         inactive = f"UPDATE {self._register} SET STATE = 'I' {mine}"
         first = f"{inactive}; {reinit(self.config)}; DELETE FROM {self._register} {mine}"
         whole = f"DROP SCHEMA {name(self.schema)} RESTRICT"
-        drops = [Undo(self._dropping(table), lambda table=table: self._drop(table)) for table in self.tables]  # type: ignore[misc]
-        return [Undo(first, self._unregister), *drops, Undo(whole, self._drop_schema)]
+        drops = [ProbeObject(self._dropping(table), lambda table=table: self._drop(table)) for table in self.tables]  # type: ignore[misc]
+        return [ProbeObject(first, self._unregister), *drops, ProbeObject(whole, self._drop_schema)]
 
     def _unregister(self) -> None:
         mine = f"WHERE SOURCE_OWNER = {text(self.schema)}"

@@ -10,7 +10,7 @@ from typing import Any
 from pymongo.errors import OperationFailure
 
 from tailrace.config import Config
-from tailrace.connectors.debezium_offset import Entry
+from tailrace.connectors.debezium_offset import OffsetEntry
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.mongodb import takeover
 from tailrace.connectors.mongodb.catalog import Collections
@@ -123,9 +123,9 @@ class MongoAdmin(SharedLogAdmin):
         return takeover.position_of(self.config)
 
     @override
-    def as_debezium(self, position: Position) -> list[Entry]:
+    def as_debezium(self, position: Position) -> list[OffsetEntry]:
         with self._server() as server:
-            entries: list[Entry] = server.ask(
+            entries: list[OffsetEntry] = server.ask(
                 lambda client: takeover.entries_of(client, self.config, position.to_text())
             )
             return entries

@@ -45,7 +45,7 @@ from tailrace.connectors.mongodb.snapshot.rows import read
 from tailrace.connectors.mongodb.snapshot.server import MongoSnapshots
 from tailrace.connectors.mongodb.types.layout import Values
 from tailrace.connectors.offset import Reached
-from tailrace.connectors.shared_log import BEGINS, Gap, SharedLogConnector
+from tailrace.connectors.shared_log import BEGINS, LogGap, SharedLogConnector
 from tailrace.model.structure import Fact, Structure
 from tailrace.model.table import TableId, TableSchema
 from tailrace.override import override
@@ -155,7 +155,7 @@ class MongoConnector(SharedLogConnector):
     @override
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: str | None = None, is_routine: bool = False
-    ) -> Gap | None:
+    ) -> LogGap | None:
         """See Connector.lost: a stream is opened at the position; in routine only once, as tasks read on from there."""
         at = self.needed(here, position)
         if at is None or (is_routine and self._compared is not None):
@@ -165,14 +165,14 @@ class MongoConnector(SharedLogConnector):
             self._compared = at
         return found
 
-    def _gap(self, client: Client, at: str) -> Gap | None:
+    def _gap(self, client: Client, at: str) -> LogGap | None:
         if self.config[CAPTURE_MODE] == OPLOG:
             error = gap_of_oplog(client, self.config, at)
-            return None if error is None else Gap(error)
+            return None if error is None else LogGap(error)
         oldest = oldest_time(client)
         if oldest is not None and oldest > time_of(at):
             # A new replica set opens a stream at any time before its own beginning, as if nothing had been before.
-            return Gap(lost(self.config, at, "its log begins later: another server, or one that was set up again"))
+            return LogGap(lost(self.config, at, "its log begins later: another server, or one that was set up again"))
         database, collection = target(self.config)
         command = {
             "aggregate": opening_of(collection),
@@ -184,7 +184,7 @@ class MongoConnector(SharedLogConnector):
             answer = client[database].command(command, codec_options=RAW)
         except OperationFailure as error:
             if error.code in HISTORY_LOST:
-                return Gap(lost(self.config, at, FAILURES.line(error)))
+                return LogGap(lost(self.config, at, FAILURES.line(error)))
             if error.code == TOO_LARGE:
                 raise too_large(self.config, at) from error
             raise

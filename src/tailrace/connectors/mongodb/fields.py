@@ -9,7 +9,7 @@ from operator import and_
 
 import numpy as np
 
-from tailrace.connectors.mongodb.types.edit import Edit, apply, compact
+from tailrace.connectors.mongodb.types.edit import FieldEdit, apply, compact
 from tailrace.connectors.mongodb.types.layout import ABSENT, Flags, Values
 from tailrace.connectors.mongodb.types.strings import slices
 from tailrace.connectors.mongodb.types.walk import members
@@ -27,17 +27,17 @@ class FieldRule:
     path: tuple[str, ...]
     new_name: str | None = None
 
-    def edit(self, way: tuple[str, ...] = (), used: int = 0) -> Edit:
+    def edit(self, way: tuple[str, ...] = (), used: int = 0) -> FieldEdit:
         """The edit of documents that are behind `way`, which has used up so many names of the path."""
-        return Edit(
+        return FieldEdit(
             ((way,) if way else ()) + tuple((name,) for name in self.path[used:-1]), {self.path[-1]: self.new_name}
         )
 
-    def edits(self, names: Sequence[str]) -> list[Edit]:
+    def edits(self, names: Sequence[str]) -> list[FieldEdit]:
         """The edits of updated fields with these dotted names: of the field, and of what it is in."""
         fields = {name: self.renamed(name) for name in names if _is_in(name, self.path)}
         ways = [(used, tuple(name for name in names if _nodes(name) == self.path[:used])) for used in self._used]
-        return [*([Edit((), fields)] if fields else []), *(self.edit(way, used) for used, way in ways if way)]
+        return [*([FieldEdit((), fields)] if fields else []), *(self.edit(way, used) for used, way in ways if way)]
 
     @property
     def _used(self) -> range:
@@ -182,7 +182,7 @@ def _alike(names: Sequence[tuple[str, ...]]) -> list[tuple[Flags, tuple[str, ...
     return [(codes == code, each) for each, code in kinds.items() if each]
 
 
-def _edited(values: Values, rows: Flags, edit: Edit) -> Values:
+def _edited(values: Values, rows: Flags, edit: FieldEdit) -> Values:
     """The documents, with those in these rows edited."""
     kinds = np.where(rows, values.kinds, ABSENT).astype(np.uint8)
     edited = apply(Values(values.buffer, kinds, values.starts), edit)

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from tailrace.config import shared
 from tailrace.config.kinds import COUNT, FLAG, LONG, NAMES, PATTERNS, POSITIVE_LONG, TEXT, choice, optional
-from tailrace.config.option import JVM, Alias, Option, OptionTable, Status, without_effect
+from tailrace.config.option import JVM, Alias, Option, OptionStatus, OptionTable, without_effect
 from tailrace.config.options.filters import COLLECTIONS, DATABASES
 from tailrace.connectors.mongodb.declared import OPTION as COLUMNS
 from tailrace.model.table_id import DATABASE_TABLE, TableNaming
 
-CONNECT = Status.CONNECT
+CONNECT = OptionStatus.CONNECT
 CLASS = "io.debezium.connector.mongodb.MongoDbConnector"
 OVERRIDES = "snapshot.collection.filter.overrides"
 NAMING = TableNaming(DATABASE_TABLE, system_schemas="", system_tables=())
@@ -63,7 +63,7 @@ CONNECTION = (
         optional(TEXT),
         None,
         "Parameters of shards.",
-        Status.REFUSED,
+        OptionStatus.REFUSED,
         _ONE_SET,
     ),
     MONGODB_USER := Option("mongodb.user", optional(TEXT), None, "User."),

@@ -14,7 +14,7 @@ import bson
 
 from tailrace.config import Config
 from tailrace.config.options.topics import TOPIC_PREFIX
-from tailrace.connectors.debezium_offset import PROPERTY, Entry, lacking, number, taken_over
+from tailrace.connectors.debezium_offset import PROPERTY, OffsetEntry, lacking, number, taken_over
 from tailrace.connectors.mongodb.client import Client
 from tailrace.connectors.mongodb.log.pipeline import stages
 from tailrace.connectors.mongodb.log.stream import opening_of, target
@@ -50,11 +50,11 @@ def _of_text(token: str) -> str:
         return token
 
 
-def entries_of(client: Client, config: Config, position: str) -> list[Entry]:
+def entries_of(client: Client, config: Config, position: str) -> list[OffsetEntry]:
     """The position as Debezium's offset, which has a resume token: a time alone it takes for one that is lost."""
     time, token = time_of(position), start_options(position).get("resumeAfter") or _token_at(client, config, position)
     offset = {_SECONDS: time >> 32, _ORDER: time & 0xFFFFFFFF, _TOKEN: base64.b64encode(bson.encode(token)).decode()}
-    return [Entry({"server_id": config[TOPIC_PREFIX]}, offset)]
+    return [OffsetEntry({"server_id": config[TOPIC_PREFIX]}, offset)]
 
 
 def _token_at(client: Client, config: Config, position: str) -> dict[str, Any]:

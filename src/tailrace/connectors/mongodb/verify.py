@@ -33,7 +33,7 @@ from tailrace.connectors.probe import (
     Expectation,
     Insert,
     Probe,
-    Undo,
+    ProbeObject,
     Update,
     Wrong,
 )
@@ -196,10 +196,10 @@ class MongoBench(Bench):
         collection.insert_one({_ID: 2, **{case.name: case.literal for case in self.types[group]}})
 
     @override
-    def undo(self) -> Sequence[Undo]:
+    def undo(self) -> Sequence[ProbeObject]:
         """See Bench.undo: by collection, so that of a database of that name nothing else goes."""
         return [
-            Undo(f"db.getSiblingDB('{self.schema}').{table}.drop()", lambda table=table: self._database[table].drop())  # type: ignore[misc]
+            ProbeObject(f"db.getSiblingDB('{self.schema}').{table}.drop()", self._database[table].drop)
             for table in self.tables
         ]
 

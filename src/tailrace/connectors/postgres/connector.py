@@ -27,7 +27,7 @@ from tailrace.connectors.postgres.log.reader import LogRange, changes
 from tailrace.connectors.postgres.options import LSN_FLUSH_MODE, ROWS_FOR_REPLICA, SLOT_NAME, XMIN_FETCH_INTERVAL_MS
 from tailrace.connectors.postgres.position import (
     SOURCE_TYPE,
-    Claim,
+    LogClaim,
     claim,
     claim_of_slot,
     format_lsn,
@@ -40,7 +40,7 @@ from tailrace.connectors.postgres.server import lost_log, publication, slot
 from tailrace.connectors.postgres.server.connect import connect
 from tailrace.connectors.postgres.server.control import Control
 from tailrace.connectors.postgres.server.history import LogEnd
-from tailrace.connectors.postgres.server.lost_log import Gap
+from tailrace.connectors.postgres.server.lost_log import SlotGap
 from tailrace.connectors.postgres.server.publication_watch import PublicationWatch
 from tailrace.connectors.postgres.server.published import tell_left_out
 from tailrace.connectors.postgres.snapshot import rows, selects
@@ -160,9 +160,9 @@ class PostgresConnector:
 
     def lost(
         self, here: Reached, end: Reached | None = None, *, position: int | None = None, is_routine: bool = False
-    ) -> Gap | None:
+    ) -> SlotGap | None:
         """See Connector.lost."""
-        claimed = claim(here) if position is None else Claim(position)
+        claimed = claim(here) if position is None else LogClaim(position)
         if end is not None:
             claimed = replace(claimed, end=end.position, timeline=end.log.get("timeline"))
         if is_routine:

@@ -20,11 +20,11 @@ from tailrace.config.kinds import (
     matching,
     optional,
 )
-from tailrace.config.option import JVM, Alias, Option, OptionTable, Status
+from tailrace.config.option import JVM, Alias, Option, OptionStatus, OptionTable
 from tailrace.config.options import databases
 from tailrace.config.plugin_groups import LOCKS, QUERIES
 
-CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
+CONNECT, REFUSED = OptionStatus.CONNECT, OptionStatus.REFUSED
 
 _CLASS = "io.debezium.connector.postgresql.PostgresConnector"
 _STRUCT_MAKER = "io.debezium.connector.postgresql.PostgresSourceInfoStructMaker"

@@ -78,7 +78,7 @@ def parse_lsn(text: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenLog:
     """What the server said when a stretch of the log was planned: the slot's confirmed position, and its own clock.
 
     The stretch was read afterwards, which moved that position. So a slot that is not beyond it is one of before: the
@@ -92,7 +92,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class LogClaim:
     """The log that a pipeline counts on, from `start` on (None: from where the slot is).
 
     Up to `end` it was read or planned while the server was on `timeline` (None: unknown). `since_us` is when the log
@@ -105,7 +105,7 @@ class Claim:
     timeline: int | None = None
     since_us: int | None = None
     moved_from: int | None = None
-    seen: Seen | None = None
+    seen: SeenLog | None = None
 
     def owns(self, confirmed: int | None) -> bool:
         """Whether a slot with this confirmed position is the one that the pipeline created, and was not moved since."""
@@ -116,19 +116,19 @@ class Claim:
         return self.start is None  # an earlier version stored it, and moved any slot
 
 
-def claim(here: Reached) -> Claim:
+def claim(here: Reached) -> LogClaim:
     """The log that is to be read from here on."""
-    return Claim(here.position, None, here.log.get("timeline"), here.ts_us, _moved_from(here.log), _seen(here.log))
+    return LogClaim(here.position, None, here.log.get("timeline"), here.ts_us, _moved_from(here.log), _seen(here.log))
 
 
-def claim_of_slot(start: Reached | None, end: Reached) -> Claim:
+def claim_of_slot(start: Reached | None, end: Reached) -> LogClaim:
     """The slot of a batch from `start` (None: the first one) to `end`, which may have created or moved it."""
     if end.phase != SNAPSHOT or end.position is not None:
-        return Claim(end.position)
+        return LogClaim(end.position)
     moved_from = _moved_from(end.log)
     if moved_from is None:
-        return Claim()
-    return Claim(None if start is None else start.position, moved_from=moved_from)
+        return LogClaim()
+    return LogClaim(None if start is None else start.position, moved_from=moved_from)
 
 
 def remembered(
@@ -137,11 +137,11 @@ def remembered(
     timeline: int | None = None,
     slot: str | None = None,
     moved_from: int | None = None,
-    seen: Seen | None = None,
+    seen: SeenLog | None = None,
     labels: Labels | None = None,
     capturing: Capturing | None = None,
 ) -> dict[str, Any]:
-    """What an offset has in `log`; see Seen.
+    """What an offset has in `log`; see SeenLog.
 
     `last_commit` is the end of the last transaction seen when this was planned, for `source.sequence`; `timeline` the
     one the server was on then, None if unknown. `moved_from` is stored before `slot` is created, or moved to a
@@ -169,7 +169,7 @@ def _moved_from(log: Mapping[str, Any]) -> int | None:
         return parse_lsn(log["slot"]["from"]) if "slot" in log else None
 
 
-def _seen(log: Mapping[str, Any]) -> Seen | None:
+def _seen(log: Mapping[str, Any]) -> SeenLog | None:
     node = log.get("server")
     with readable():
-        return None if node is None else Seen(parse_lsn(node["confirmed"]), node["clock_us"], log["last_commit"])
+        return None if node is None else SeenLog(parse_lsn(node["confirmed"]), node["clock_us"], log["last_commit"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tailrace.config import Config
 from tailrace.config.options.topics import TOPIC_PREFIX
-from tailrace.connectors.debezium_offset import PROPERTY, Entry, lacking, number, taken_over
+from tailrace.connectors.debezium_offset import PROPERTY, OffsetEntry, lacking, number, taken_over
 from tailrace.connectors.postgres.options import SLOT_TAKEOVER
 from tailrace.connectors.postgres.position import format_lsn
 from tailrace.errors import ConfigError, OffsetError
@@ -53,6 +53,6 @@ def without_slot(slot: str) -> OffsetError:
     )
 
 
-def entries_of(config: Config, lsn: int) -> list[Entry]:
+def entries_of(config: Config, lsn: int) -> list[OffsetEntry]:
     """The position as Debezium's offset: without the field of a change, nothing is skipped from there on."""
-    return [Entry({"server": config[TOPIC_PREFIX]}, {"lsn": lsn})]
+    return [OffsetEntry({"server": config[TOPIC_PREFIX]}, {"lsn": lsn})]

@@ -13,7 +13,7 @@ from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.server.connect import connect
 from tailrace.connectors.postgres.snapshot.server import PostgresFailures
 from tailrace.connectors.postgres.verify_types import KEYS, TYPES
-from tailrace.connectors.probe import Answer, Expectation, Probe, Undo, Wrong
+from tailrace.connectors.probe import Answer, Expectation, Probe, ProbeObject, Wrong
 from tailrace.connectors.retry import driver_error_of
 from tailrace.connectors.sql_bench import BLOCKED_TABLES, SqlBench
 from tailrace.errors import SourceError
@@ -183,11 +183,11 @@ class PostgresBench(SqlBench):
             raise SourceError("the slot is in use", where=f"slot {name}", remedy="stop what reads it, and drop it")
 
     @override
-    def undo(self) -> Sequence[Undo]:
+    def undo(self) -> Sequence[ProbeObject]:
         """See Bench.undo: slots keep log, so they go first."""
         names = [f"{self.schema}_{table}".lower() for table in self.tables]
         slots = [
-            Undo(
+            ProbeObject(
                 f"SELECT pg_drop_replication_slot('{name}'); DROP PUBLICATION IF EXISTS {self.column(name)}",
                 lambda name=name: self._drop_slot(name),  # type: ignore[misc]
             )
@@ -195,7 +195,7 @@ class PostgresBench(SqlBench):
         ]
         statements = [f"DROP TABLE IF EXISTS {self.table(table)}" for table in self.tables]
         statements.append(f"DROP SCHEMA IF EXISTS {self.column(self.schema)}")
-        return [*slots, *(Undo(each, lambda each=each: self.run(each)) for each in statements)]  # type: ignore[misc]
+        return [*slots, *(ProbeObject(each, lambda each=each: self.run(each)) for each in statements)]  # type: ignore[misc]
 
     @override
     def probes(self) -> Sequence[Probe]:

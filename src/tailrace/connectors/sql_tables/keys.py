@@ -13,7 +13,7 @@ from tailrace.connectors.sql_tables.tables import Described
 
 @dataclass(frozen=True)
 class KeyColumn:
-    """A column of a key, its type (a ColumnType), and whether it may be null."""
+    """A column of a key, its type (a CatalogType), and whether it may be null."""
 
     name: str
     type: Any

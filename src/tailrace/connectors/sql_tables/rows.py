@@ -17,7 +17,7 @@ from tailrace.connectors.base import Chunk
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.notifications import notify
 from tailrace.connectors.retry import retrying
-from tailrace.connectors.snapshots import PagingKey, Place
+from tailrace.connectors.snapshots import PagingKey, SnapshotPlace
 from tailrace.connectors.sql_tables.dialect import SqlDialect
 from tailrace.connectors.sql_tables.images import images, selected
 from tailrace.connectors.sql_tables.keys import KeyColumn, after
@@ -77,10 +77,10 @@ class Split(TableSplit):
 
     @property
     @override
-    def resume_point(self) -> Place | None:
+    def resume_point(self) -> SnapshotPlace | None:
         if self.low is None:
             return None
-        return Place((), self.low, self.snapshot)
+        return SnapshotPlace((), self.low, self.snapshot)
 
 
 def read(dialect: SqlDialect, config: Config, split: Split) -> Iterator[Chunk]:

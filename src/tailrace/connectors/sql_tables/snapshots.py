@@ -11,7 +11,7 @@ from tailrace.config import Config
 from tailrace.connectors.signal import Mark, Signal
 from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import OnDemandSnapshots
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.snapshots import SnapshotPlace
 from tailrace.connectors.sql_tables.captured import CapturedTables
 from tailrace.connectors.sql_tables.chunks import Session
 from tailrace.connectors.sql_tables.dialect import SqlDialect
@@ -73,7 +73,7 @@ class SqlSnapshots(OnDemandSnapshots):
         config: Config,
         handle: Handle,
         wanted: Mapping[str, str | None] | None,
-        place: Place | None,
+        place: SnapshotPlace | None,
         plan: Callable[[SqlCuts], list[Split]],
     ) -> Sequence[Split]:
         def planned(connection: Connection) -> list[Split]:
@@ -88,7 +88,7 @@ class SqlSnapshots(OnDemandSnapshots):
         return self.server.ask(planned)
 
     @override
-    def verified(self, config: Config, handle: Handle, place: Place) -> Place:
+    def verified(self, config: Config, handle: Handle, place: SnapshotPlace) -> SnapshotPlace:
         """See Snapshots.verified: a table that has another key by now is begun again."""
         last = place.last
         if last is None:

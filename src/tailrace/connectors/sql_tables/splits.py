@@ -10,7 +10,7 @@ from tailrace.config.overrides import origin_of, overrides
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.refusals import refusals
 from tailrace.connectors.snapshot_ports import Cuts
-from tailrace.connectors.snapshots import PagingKey, Place
+from tailrace.connectors.snapshots import PagingKey, SnapshotPlace
 from tailrace.connectors.split_sizes import is_chunked, pieces
 from tailrace.connectors.sql_tables.captured import CapturedTables
 from tailrace.connectors.sql_tables.dialect import SqlDialect
@@ -42,7 +42,7 @@ class SqlCuts(CapturedTables, Cuts):
         self._selects = overrides(config) if wanted is None else wanted
 
     @override
-    def splits(self, table: TableId, resumed: Place | None) -> list[Split]:
+    def splits(self, table: TableId, resumed: SnapshotPlace | None) -> list[Split]:
         """See Cuts.splits: a table without rows has one split."""
         # A SELECT of the configuration may be given for schema.table, too.
         select = self._selects.get(str(table), self._selects.get(table.filtered))
@@ -79,7 +79,7 @@ class SqlCuts(CapturedTables, Cuts):
             lambda: bool(connection.rows(dialect.limited(f"SELECT 1 FROM {source}", 1))),
         )
 
-    def _of_table(self, table: TableId, resumed: Place | None) -> list[Split]:
+    def _of_table(self, table: TableId, resumed: SnapshotPlace | None) -> list[Split]:
         described = self.described(table)
         captured = self.catalog.capture(described)
         if captured is not None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.column_info import ColumnInfo
-from tailrace.connectors.columns import CapturedTable, Columns
+from tailrace.connectors.columns import CapturedTable, ColumnRules
 from tailrace.model.schema_change import DescribedColumn
 from tailrace.model.table import TableId
 
@@ -21,7 +21,7 @@ Block = Sequence[pa.Array]
 """The columns of some rows, in the types that the driver gives them."""
 
 
-class ColumnType(Protocol):
+class CatalogType(Protocol):
     """A column's type as the catalog has it, and as the database's JDBC driver tells of it."""
 
     @property
@@ -53,7 +53,7 @@ class SourceColumn:
     """A column as the catalog has it."""
 
     name: str
-    type: Any  # a ColumnType; those of a dialect know more
+    type: Any  # a CatalogType; those of a dialect know more
     required: bool
     is_identity: bool = False
     _: KW_ONLY
@@ -145,7 +145,7 @@ class SqlCatalog(Protocol):
     """Reads the catalogs of the databases over one connection. Methods raise the driver's errors."""
 
     filter: TableFilter
-    columns: Columns
+    columns: ColumnRules
     unique_at_commit: bool = False
     """See TableSchema: whether the database verifies keys at the end of a statement, and not with each of its rows."""
 

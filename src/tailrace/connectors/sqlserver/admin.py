@@ -22,7 +22,7 @@ from tailrace.connectors.sqlserver.options import (
     DATABASE_SQLSERVER_AGENT_STATUS_QUERY,
     SNAPSHOT_ISOLATION_MODE,
 )
-from tailrace.connectors.sqlserver.platform import Kind, Platform, enabling_table, platform
+from tailrace.connectors.sqlserver.platform import Platform, PlatformKind, enabling_table, platform
 from tailrace.connectors.sqlserver.snapshot import DIALECT
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.model.table import TableId
@@ -53,10 +53,10 @@ class SqlServerAdmin(ChangeTableAdmin):
     def findings(self, connection: Connection) -> Iterator[Finding]:
         place = platform(connection)
         where = f"{place.title} at {self.config[DATABASE_HOSTNAME]}"
-        kind = place.kind.value if place.kind is not Kind.SERVER else "on Linux" if place.is_linux else None
+        kind = place.kind.value if place.kind is not PlatformKind.SERVER else "on Linux" if place.is_linux else None
         yield Finding("server", True, where if kind is None else f"{where} ({kind})")
         names = self.config[DATABASE_NAMES]
-        if place.kind is Kind.AZURE_DATABASE and len(names) > 1:
+        if place.kind is PlatformKind.AZURE_DATABASE and len(names) > 1:
             what = f"{place.kind.value} reads one database over a connection, and database.names has {len(names)}"
             yield Finding("databases", False, what, "give each database a pipeline of its own")
             return

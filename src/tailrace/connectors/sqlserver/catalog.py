@@ -15,7 +15,7 @@ from tailrace.connectors.change_tables import tables
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.column_info import ColumnInfo
-from tailrace.connectors.columns import CapturedTable, Columns
+from tailrace.connectors.columns import CapturedTable, ColumnRules
 from tailrace.connectors.sql_tables.tables import Described, SourceColumn
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.defaults import parse_default
@@ -82,7 +82,7 @@ class Catalog(tables.Catalog):
     def __init__(self, connection: Connection, config: Config) -> None:
         self.connection, self.config = connection, config
         self.filter = TableFilter.from_config(config)
-        self.columns = Columns(config)
+        self.columns = ColumnRules(config)
         # A fault of SqlServerConnection.getTableSchemaFromTable: such a key does not distinguish rows.
         self.part_of_key = config[COMPAT_FAULTS]
         self._has_computed = config[COMPUTED_COLUMNS] == "include"

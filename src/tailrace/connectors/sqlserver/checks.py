@@ -14,7 +14,7 @@ from tailrace.connectors.sqlserver.failures import FAILURES, is_forbidden
 from tailrace.connectors.sqlserver.guard import sees_policies
 from tailrace.connectors.sqlserver.narrower import REMEDY, narrower
 from tailrace.connectors.sqlserver.options import SNAPSHOT_ISOLATION_MODE
-from tailrace.connectors.sqlserver.platform import Kind, Platform, enabling_table
+from tailrace.connectors.sqlserver.platform import Platform, PlatformKind, enabling_table
 from tailrace.connectors.sqlserver.statements import name, text
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
@@ -180,7 +180,7 @@ def not_captured(place: Platform, captured: Sequence[TableId], instances: Sequen
 
 def of_jobs(connection: Connection, place: Platform, database: str) -> Iterator[Finding]:
     """That a database has no capture job, as after a failover; nothing where jobs cannot be seen."""
-    if place.kind is Kind.AZURE_DATABASE:
+    if place.kind is PlatformKind.AZURE_DATABASE:
         return
     query = (
         f"SELECT COUNT(*) FROM {place.jobs(database)} "

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from tailrace.config import Config
 from tailrace.config.options.databases import DATABASE_NAMES
 from tailrace.connectors.change_tables.connector import ChangeTableConnector
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.ranges import LogEnd
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.offset import Reached
@@ -69,28 +69,28 @@ class SqlServerConnector(ChangeTableConnector):
         return "/".join(quote(each, safe="") for each in sorted(names))
 
     @override
-    def within(self, start: Reading, end: Reading, limit: int) -> Reading:
+    def within(self, start: LsnPosition, end: LsnPosition, limit: int) -> LsnPosition:
         """See Connector.within: as many transactions of each database as the configuration says."""
         most = self.config[MAX_ITERATION_TRANSACTIONS]
         if not most:
             return end
 
-        def asked(connection: Connection) -> Reading:
-            return Reading.of(
+        def asked(connection: Connection) -> LsnPosition:
+            return LsnPosition.of(
                 {name: end_of_transactions(connection, name, start.lsn(name), lsn, most) for name, lsn in end.lsns}
             )
 
         return self._server.ask(asked)
 
     @override
-    def look(self, connection: Connection, end: Reading) -> None:
+    def look(self, connection: Connection, end: LsnPosition) -> None:
         for database, lsn in end.lsns:
             self._agent.look(connection, database, lsn)
         self._renewal.create(connection, [database for database, _ in end.lsns])
 
     @override
     def advanced(
-        self, config: Config, here: Reached, start: Reading, to: Reading, end: LogEnd | None
+        self, config: Config, here: Reached, start: LsnPosition, to: LsnPosition, end: LogEnd | None
     ) -> Mapping[str, Any]:
         """What lies before `start` is in the sink."""
         if end is not None:
@@ -133,5 +133,7 @@ class SqlServerConnector(ChangeTableConnector):
         return self._server.ask(query)
 
     @override
-    def unbrought(self, connection: Connection, instances: Sequence[Instance], begin: Reading) -> Sequence[Instance]:
+    def unbrought(
+        self, connection: Connection, instances: Sequence[Instance], begin: LsnPosition
+    ) -> Sequence[Instance]:
         return unbrought(self.dialect, connection, Catalog(connection, self.config), instances, begin)

@@ -14,13 +14,13 @@ from tailrace.config.kinds import (
     choice,
     optional,
 )
-from tailrace.config.option import Alias, Option, OptionTable, Status
+from tailrace.config.option import Alias, Option, OptionStatus, OptionTable
 from tailrace.config.options import databases
 from tailrace.connectors.change_tables.options import READS, SCHEMA_CHANGES, VALUES
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableNaming
 
 CURRENT, OLD = "current", "2.3"
-CONNECT, REFUSED = Status.CONNECT, Status.REFUSED
+CONNECT, REFUSED = OptionStatus.CONNECT, OptionStatus.REFUSED
 CLASS = "io.debezium.connector.sqlserver.SqlServerConnector"
 NAMING = TableNaming(
     DATABASE_SCHEMA_TABLE,

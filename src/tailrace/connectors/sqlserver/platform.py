@@ -17,7 +17,7 @@ _ASKED = (
 _LOG_STATS = (13, 0, 5026)
 
 
-class Kind(Enum):
+class PlatformKind(Enum):
     """Who runs a server. The values are their names."""
 
     SERVER = "SQL Server"
@@ -27,14 +27,14 @@ class Kind(Enum):
 
 
 # SERVERPROPERTY('EngineEdition') of the services of Azure.
-_EDITIONS = {5: Kind.AZURE_DATABASE, 8: Kind.MANAGED_INSTANCE}
+_EDITIONS = {5: PlatformKind.AZURE_DATABASE, 8: PlatformKind.MANAGED_INSTANCE}
 
 
 @dataclass(frozen=True)
 class Platform:
     """A server: who runs it, its version in numbers (of the services of Azure it says nothing), and its own words."""
 
-    kind: Kind
+    kind: PlatformKind
     version: tuple[int, ...]
     title: str
     is_linux: bool = False
@@ -42,7 +42,7 @@ class Platform:
     @property
     def has_agent(self) -> bool:
         """Whether SQL Server Agent runs capture; in Azure SQL Database a scheduler does."""
-        return self.kind is not Kind.AZURE_DATABASE
+        return self.kind is not PlatformKind.AZURE_DATABASE
 
     @property
     def pause_s(self) -> float:
@@ -70,21 +70,21 @@ class Platform:
 
     def enabling(self, database: str) -> str:
         """How capture of a database is enabled."""
-        if self.kind is Kind.RDS:
+        if self.kind is PlatformKind.RDS:
             return f"EXEC msdb.dbo.rds_cdc_enable_db {text(database)}"
-        if self.kind is Kind.AZURE_DATABASE:
+        if self.kind is PlatformKind.AZURE_DATABASE:
             return f"connected to {database}, as its owner: EXEC sys.sp_cdc_enable_db"
         return f"as a member of sysadmin: USE {name(database)}; EXEC sys.sp_cdc_enable_db"
 
     def used(self, database: str, statement: str) -> str:
         """A statement that has to be run in a database."""
-        if self.kind is Kind.AZURE_DATABASE:
+        if self.kind is PlatformKind.AZURE_DATABASE:
             return f"connected to {database}: {statement}"
         return f"USE {name(database)}; {statement}"
 
     def granting_state(self) -> str:
         """How a login is let see the state of the server, or of a database where there is no server."""
-        if self.kind is Kind.AZURE_DATABASE:
+        if self.kind is PlatformKind.AZURE_DATABASE:
             return "GRANT VIEW DATABASE STATE TO <user>"
         return "GRANT VIEW SERVER STATE TO <login>"
 
@@ -92,7 +92,7 @@ class Platform:
 def platform(connection: Connection) -> Platform:
     """The platform of a connection. May raise the driver's errors."""
     ((version, edition, product, rds),) = connection.rows(_ASKED)
-    kind = _EDITIONS.get(int(edition), Kind.SERVER if rds is None else Kind.RDS)
+    kind = _EDITIONS.get(int(edition), PlatformKind.SERVER if rds is None else PlatformKind.RDS)
     numbers = tuple(int(each) for each in str(product).split(".") if each.isdigit())
     return Platform(kind, numbers, str(version).partition("\n")[0].strip(), is_linux=" on Linux" in str(version))
 

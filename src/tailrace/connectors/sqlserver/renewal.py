@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from tailrace.config import Config
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.sqlserver.added import added_columns
 from tailrace.connectors.sqlserver.catalog import Catalog
@@ -75,7 +75,7 @@ class Renewal:
                     created = _enabling(table, _next_name(instances), columns, *new[newest.number])
                     self._run(connection, table, created)
 
-    def drop(self, connection: Connection, read: Reading, instances: Sequence[Instance]) -> None:
+    def drop(self, connection: Connection, read: LsnPosition, instances: Sequence[Instance]) -> None:
         """Drop own instances whose rows are read, where a newer one has taken over."""
         for each in instances if self._is_wanted else ():
             if _OURS.search(each.name) and each.stop is not None and each.stop <= read.lsn(each.table.database):

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.dialect import Dialect
-from tailrace.connectors.change_tables.position import Reading, behind
+from tailrace.connectors.change_tables.position import LsnPosition, behind
 from tailrace.connectors.change_tables.tables import Instance, LastChange
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sql_tables.tables import Row
@@ -230,7 +230,7 @@ class SqlServerDialect(Dialect):
                 connection.run("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
 
     @override
-    def log_end(self, connection: Connection, config: Config) -> Reading:
+    def log_end(self, connection: Connection, config: Config) -> LsnPosition:
         return log_end(connection, config)
 
     @override

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tailrace.connectors.change_tables.dialect import Dialect
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.ranges import in_pieces
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.sql_tables.tables import Row
@@ -51,7 +51,7 @@ class _Table:
 
 
 @dataclass(frozen=True)
-class Part:
+class TablePartition:
     """A part of a table, all of it if it has no partitions: where it lies, its number, and whether it has rows.
 
     SWITCH exchanges two tables' parts, of which one is empty. An index that is rebuilt moves a part.
@@ -62,7 +62,7 @@ class Part:
     has_rows: bool
 
 
-def structures(connection: Connection, catalog: Catalog, end: Reading) -> dict[TableId, Structure]:
+def structures(connection: Connection, catalog: Catalog, end: LsnPosition) -> dict[TableId, Structure]:
     """The captured tables whose changes up to an end of the log a change table has. May raise the driver's errors."""
     found: dict[TableId, Structure] = {}
     for database, _ in end.lsns:
@@ -76,16 +76,16 @@ def structures(connection: Connection, catalog: Catalog, end: Reading) -> dict[T
     return found
 
 
-def _stored(rows: Sequence[Row]) -> dict[int, tuple[bool, list[Part]]]:
+def _stored(rows: Sequence[Row]) -> dict[int, tuple[bool, list[TablePartition]]]:
     """By the numbers of change tables whether partitions may be switched, and the parts of the source table."""
-    found: dict[int, tuple[bool, list[Part]]] = {}
+    found: dict[int, tuple[bool, list[TablePartition]]] = {}
     for instance, switches, place, number, count in rows:
-        part = Part(str(place), int(number), int(count or 0) > 0)
+        part = TablePartition(str(place), int(number), int(count or 0) > 0)
         found.setdefault(int(instance), (bool(switches), []))[1].append(part)
     return found
 
 
-def switched(is_allowed: bool, parts: Sequence[Part]) -> dict[str, Any]:
+def switched(is_allowed: bool, parts: Sequence[TablePartition]) -> dict[str, Any]:
     """What of a Structure shows that a part of a table was switched.
 
     Another place of a partition says so, or that its index was rebuilt: nothing else tells a partition that was
@@ -101,7 +101,7 @@ def switched(is_allowed: bool, parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def unbrought(
-    dialect: Dialect, connection: Connection, catalog: Catalog, instances: Sequence[Instance], begin: Reading
+    dialect: Dialect, connection: Connection, catalog: Catalog, instances: Sequence[Instance], begin: LsnPosition
 ) -> list[Instance]:
     """Those of the instances whose tables have rows that no change behind a position has brought."""
 
@@ -114,13 +114,13 @@ def unbrought(
     return in_pieces(dialect, instances, _AT_ONCE, ask)
 
 
-def in_effect(catalog: Catalog, database: str, end: Reading) -> dict[TableId, Instance]:
+def in_effect(catalog: Catalog, database: str, end: LsnPosition) -> dict[TableId, Instance]:
     """The instance of each table that has its changes where the log ends."""
     begun = [each for each in catalog.instances(database) if each.has_begun and each.start <= end.lsn(database)]
     return {each.table: each for each in begun}
 
 
-def _has_others(catalog: Catalog, instance: Instance, begin: Reading) -> str:
+def _has_others(catalog: Catalog, instance: Instance, begin: LsnPosition) -> str:
     """The condition that a table has rows which changes behind a position have not brought."""
     lsn = begin.lsn(instance.table.database)
     if catalog.at(instance).key:

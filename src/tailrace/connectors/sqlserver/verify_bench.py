@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 from tailrace.config import Config
 from tailrace.config.options.databases import DATABASE_NAMES
 from tailrace.connectors.finding import Finding
-from tailrace.connectors.probe import Undo, Wrong
+from tailrace.connectors.probe import ProbeObject, Wrong
 from tailrace.connectors.retry import driver_error_of
 from tailrace.connectors.sql_bench import SqlBench
 from tailrace.connectors.sqlserver.admin import SqlServerAdmin
@@ -142,10 +143,10 @@ class SqlServerBench(SqlBench):
         return f"{self.database}.{self.schema}.{table}"
 
     @override
-    def undo(self) -> Sequence[Undo]:
+    def undo(self) -> Sequence[ProbeObject]:
         whole = f"DROP SCHEMA IF EXISTS {name(self.schema)}"
-        drops = [Undo("; ".join(self._dropping(table)), lambda table=table: self._drop(table)) for table in self.tables]  # type: ignore[misc]
-        return [*drops, Undo(whole, lambda: self.run(whole))]
+        drops = [ProbeObject("; ".join(self._dropping(table)), partial(self._drop, table)) for table in self.tables]
+        return [*drops, ProbeObject(whole, lambda: self.run(whole))]
 
     def _dropping(self, table: str) -> tuple[str, str]:
         place = f"@source_schema = {text(self.schema)}, @source_name = {text(table)}"

@@ -27,7 +27,7 @@ _DIGITS, _ORDINALS = {MILLIS: 3}, {3: "third", 6: "sixth"}
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class TimeForm:
     """How dates or times are shown: schema, unit, and the JSON value that stands for zero."""
 
     schema: ConnectSchema
@@ -44,22 +44,22 @@ class Form:
         return ValueType(self.schema, arrow, convert, self.zero, loses=loses)
 
 
-def _debezium(connect: str, name: str, unit: str, zero: object = 0) -> Form:
-    return Form(ConnectSchema(connect, name=f"io.debezium.time.{name}", version=1), unit, zero)
+def _debezium(connect: str, name: str, unit: str, zero: object = 0) -> TimeForm:
+    return TimeForm(ConnectSchema(connect, name=f"io.debezium.time.{name}", version=1), unit, zero)
 
 
-def _kafka(connect: str, name: str, unit: str) -> Form:
-    return Form(ConnectSchema(connect, name=f"org.apache.kafka.connect.data.{name}", version=1), unit, 0)
+def _kafka(connect: str, name: str, unit: str) -> TimeForm:
+    return TimeForm(ConnectSchema(connect, name=f"org.apache.kafka.connect.data.{name}", version=1), unit, 0)
 
 
-def date_form(mode: str) -> Form:
+def date_form(mode: str) -> TimeForm:
     """Dates under a `time.precision.mode`."""
     if mode == "isostring":
         return _debezium("string", "IsoDate", ISO, "1970-01-01Z")
     return _kafka("int32", "Date", DAYS) if mode == "connect" else _debezium("int32", "Date", DAYS)
 
 
-def time_form(mode: str, digits: int) -> Form:
+def time_form(mode: str, digits: int) -> TimeForm:
     """Times of day with so many digits after the second's point, under a `time.precision.mode`."""
     if mode == "isostring":
         return _debezium("string", "IsoTime", ISO, "00:00:00Z")
@@ -72,7 +72,7 @@ def time_form(mode: str, digits: int) -> Form:
     return _debezium("int64", "MicroTime", MICROS)
 
 
-def timestamp_form(mode: str, digits: int, *, keeps_all: bool = False) -> Form:
+def timestamp_form(mode: str, digits: int, *, keeps_all: bool = False) -> TimeForm:
     """Timestamps without a zone, with so many digits after the second's point, under a `time.precision.mode`.
 
     `keeps_all`: no nanoseconds, which end in the year 2262; tables have microseconds.
@@ -89,13 +89,13 @@ def timestamp_form(mode: str, digits: int, *, keeps_all: bool = False) -> Form:
     return _debezium("int64", "MicroTimestamp", MICROS)
 
 
-def zoned_timestamp_form(digits: int) -> Form:
+def zoned_timestamp_form(digits: int) -> TimeForm:
     """Timestamps with a zone, which are text in every mode; `digits` of the second's fraction are always shown."""
     fraction = "." + "0" * digits if digits else ""
     return _debezium("string", "ZonedTimestamp", ISO, f"1970-01-01T00:00:00{fraction}Z")
 
 
-def zoned_time_form() -> Form:
+def zoned_time_form() -> TimeForm:
     """Times with a zone, which are text in every mode. Their defaults are not shown."""
     return _debezium("string", "ZonedTime", ISO, None)
 

@@ -37,7 +37,7 @@ from tailrace.config.options.converters import (
 from tailrace.errors import SinkError
 from tailrace.events.avro.schema import PRIMITIVES, records, schema_text
 from tailrace.events.registry.confluent import record_name
-from tailrace.events.registry.http import AT_ONCE_SECONDS, Address, Answer, Http, split_url
+from tailrace.events.registry.http import AT_ONCE_SECONDS, Address, RegistryConnection, RegistryResponse, split_url
 from tailrace.events.registry.oauth import Credentials
 from tailrace.events.registry.registry import AVRO, Wanted, refused, unlike, unregistered
 
@@ -175,8 +175,8 @@ class ApicurioRegistry:
         self._is_2 = settings.address.urls[0].endswith(_PATH_2)
 
     @cached_property
-    def _http(self) -> Http:
-        return Http(self._settings.address)
+    def _http(self) -> RegistryConnection:
+        return RegistryConnection(self._settings.address)
 
     def name(self, wanted: Wanted) -> str:
         """See Registry."""
@@ -185,7 +185,7 @@ class ApicurioRegistry:
 
     def about(self) -> str:
         """See Registry."""
-        with closing(Http(self._settings.address, AT_ONCE_SECONDS)) as http:
+        with closing(RegistryConnection(self._settings.address, AT_ONCE_SECONDS)) as http:
             answer = http.ask("GET", "/system/info")
         if not answer.is_good:
             raise self._failed("the registry", answer)
@@ -226,13 +226,17 @@ class ApicurioRegistry:
         found: Mapping[str, Any] = answer.body if self._is_2 else answer.body["version"]
         return found
 
-    def _post_3(self, language: str, artifact: Artifact, references: list[dict[str, str]], dry: bool) -> Answer:
+    def _post_3(
+        self, language: str, artifact: Artifact, references: list[dict[str, str]], dry: bool
+    ) -> RegistryResponse:
         content = {"content": artifact.text, "contentType": "application/json", "references": references}
         body = {"artifactId": artifact.name, "artifactType": language, "firstVersion": {"content": content}}
         query = {"ifExists": self._settings.if_exists, "canonical": "false", **({"dryRun": "true"} if dry else {})}
         return self._http.ask("POST", f"/groups/{quote(artifact.group, safe='')}/artifacts", body, query)
 
-    def _post_2(self, language: str, artifact: Artifact, references: list[dict[str, str]], dry: bool) -> Answer:
+    def _post_2(
+        self, language: str, artifact: Artifact, references: list[dict[str, str]], dry: bool
+    ) -> RegistryResponse:
         query = {"ifExists": _IF_EXISTS_2[self._settings.if_exists], "canonical": "false"}
         named = {"X-Registry-ArtifactId": artifact.name, "X-Registry-ArtifactType": language}
         named["Content-Type"] = "application/create.extended+json"
@@ -276,7 +280,7 @@ class ApicurioRegistry:
             raise self._failed(f"global id {global_id}", answer)
         return answer.body
 
-    def _conflict(self, wanted: Wanted, artifact: Artifact, answer: Answer) -> SinkError:
+    def _conflict(self, wanted: Wanted, artifact: Artifact, answer: RegistryResponse) -> SinkError:
         """The error for a schema that a rule forbids."""
         rule = self._http.ask("GET", self._path(artifact.group, artifact.name, "/rules/COMPATIBILITY"))
         if not rule.is_good:
@@ -294,7 +298,7 @@ class ApicurioRegistry:
     def _path(self, group: str, name: str, rest: str) -> str:
         return f"/groups/{quote(group, safe='')}/artifacts/{quote(name, safe='')}{rest}"
 
-    def _failed(self, name: str, answer: Answer) -> SinkError:
+    def _failed(self, name: str, answer: RegistryResponse) -> SinkError:
         return SinkError(
             f"the schema registry answers with status {answer.status}: {answer.message}",
             where=f"{name} at {self._settings.address.shown}",

@@ -32,7 +32,7 @@ from tailrace.config.options.converters import (
     USE_LATEST_VERSION,
 )
 from tailrace.errors import SinkError
-from tailrace.events.registry.http import AT_ONCE_SECONDS, Address, Answer, Http, split_url
+from tailrace.events.registry.http import AT_ONCE_SECONDS, Address, RegistryConnection, RegistryResponse, split_url
 from tailrace.events.registry.oauth import Credentials
 from tailrace.events.registry.registry import AVRO, JSON, Wanted, invalid, refused, unlike, unregistered
 
@@ -137,8 +137,8 @@ class ConfluentRegistry:
         self._settings = settings
 
     @cached_property
-    def _http(self) -> Http:
-        return Http(self._settings.address)
+    def _http(self) -> RegistryConnection:
+        return RegistryConnection(self._settings.address)
 
     def name(self, wanted: Wanted) -> str:
         """See Registry."""
@@ -146,7 +146,7 @@ class ConfluentRegistry:
 
     def about(self) -> str:
         """See Registry."""
-        with closing(Http(self._settings.address, AT_ONCE_SECONDS)) as http:
+        with closing(RegistryConnection(self._settings.address, AT_ONCE_SECONDS)) as http:
             answer = http.ask("GET", "/subjects")
         if not answer.is_good:
             raise self._failed("the subjects", answer)
@@ -197,7 +197,7 @@ class ConfluentRegistry:
     def _query(self) -> dict[str, str]:
         return {"normalize": "true"} if self._settings.normalizes else {}
 
-    def _conflict(self, subject: str, wanted: Wanted, answer: Answer) -> SinkError:
+    def _conflict(self, subject: str, wanted: Wanted, answer: RegistryResponse) -> SinkError:
         """The error for a schema that a rule forbids, with what the registry and the schemas themselves say of it."""
         latest = self._http.ask("GET", _path(subject, "/versions/latest"))
         if not latest.is_good:
@@ -211,7 +211,7 @@ class ConfluentRegistry:
             said = "it is not compatible"
         return refused(subject, level, wanted.difference(json.loads(latest.body["schema"])), said)
 
-    def _failed(self, subject: str, answer: Answer) -> SinkError:
+    def _failed(self, subject: str, answer: RegistryResponse) -> SinkError:
         return SinkError(
             f"the schema registry answers with status {answer.status}: {answer.message}",
             where=f"{subject} at {self._settings.address.shown}",

@@ -24,7 +24,7 @@ from tailrace.events.avro.schema import AvroSettings, Node
 from tailrace.events.converter import Converter
 from tailrace.events.form import Entry
 from tailrace.events.parts import Parts
-from tailrace.events.records import Header, Part
+from tailrace.events.records import Header, RecordPart
 from tailrace.events.registry.apicurio import ApicurioRegistry, ApicurioSettings
 from tailrace.events.registry.confluent import ConfluentRegistry, ConfluentSettings
 from tailrace.events.registry.languages import Avro, ConnectJson, JsonSchema, Language
@@ -56,7 +56,7 @@ class RegistryForm:
         """See Form."""
         return self.language.kind
 
-    def parts(self, part: Part, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
+    def parts(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
         """The bytes of each record, of which `topics` are the topics. Raises DecodeError and SinkError."""
         values = self.language.parts(part.values, part.schema)
         if not self.in_headers:
@@ -68,7 +68,7 @@ class RegistryForm:
             values = [pc.if_else(part.values.is_valid(), whole, pa.scalar(None, whole.type))]
         return values
 
-    def headers(self, part: Part, topics: pa.Array) -> list[Entry]:
+    def headers(self, part: RecordPart, topics: pa.Array) -> list[Entry]:
         """The headers that name the schemas, by record; none where the ids stand before the datums."""
         if not self.in_headers:
             return []

@@ -61,7 +61,7 @@ class Address:
 
 
 @dataclass(frozen=True)
-class Answer:
+class RegistryResponse:
     """A status and what came with it, as JSON; an empty mapping for what is no JSON."""
 
     status: int
@@ -90,7 +90,7 @@ def split_url(url: str) -> tuple[str, tuple[str, str] | None]:
     return urlunsplit((parts.scheme, host, parts.path, parts.query, "")), user
 
 
-class Http:
+class RegistryConnection:
     """A connection to one registry. Keep it: it stays connected."""
 
     def __init__(self, address: Address, patience_seconds: float = PATIENCE_SECONDS) -> None:
@@ -108,7 +108,7 @@ class Http:
 
     def ask(
         self, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None, **headers: str
-    ) -> Answer:
+    ) -> RegistryResponse:
         """The answer to a request with a text or JSON; the next address is asked where one is away.
 
         Raises SinkAwayError after a time without an answer, SinkError where the registry does not let the user in.
@@ -116,7 +116,7 @@ class Http:
         deadline, pause, told, renewed = time.monotonic() + self._patience, _FIRST_PAUSE, False, False
         while True:
             answer = self._tried(method, path, body, query, headers)
-            if isinstance(answer, Answer):
+            if isinstance(answer, RegistryResponse):
                 if told:
                     log.info("the schema registry at %s answers again", self.address.shown)
                 # A token may have been revoked before its time.
@@ -142,7 +142,7 @@ class Http:
 
     def _tried(
         self, method: str, path: str, body: Any, query: Mapping[str, str] | None, headers: Mapping[str, str]
-    ) -> Answer | str:
+    ) -> RegistryResponse | str:
         """The answer of the first address that has one, or why the last one has none."""
         why = ""
         for turn in range(len(self.address.urls)):
@@ -161,7 +161,7 @@ class Http:
                 why = f"status {response.status_code}"
                 continue
             self._first = place
-            return Answer(response.status_code, _json(response))
+            return RegistryResponse(response.status_code, _json(response))
         return why
 
     def _untrusted(self, error: Exception) -> SinkError:
@@ -171,7 +171,7 @@ class Http:
             remedy=f"name a file with its authority's certificate in {self.address.truststore}",
         )
 
-    def _allowed(self, answer: Answer) -> Answer:
+    def _allowed(self, answer: RegistryResponse) -> RegistryResponse:
         if answer.status not in (_UNKNOWN_USER, _NOT_ALLOWED):
             return answer
         what = "does not know this user" if answer.status == _UNKNOWN_USER else "does not allow this user to do it"

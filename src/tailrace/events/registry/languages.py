@@ -11,7 +11,7 @@ from tailrace.events.avro.datums import datums
 from tailrace.events.avro.schema import AvroSettings, avro_schema, schema_text
 from tailrace.events.form import json_parts
 from tailrace.events.parts import Parts, flat
-from tailrace.events.records import Part
+from tailrace.events.records import RecordPart
 from tailrace.events.registry.json_schema import json_schema, json_schema_text
 from tailrace.events.registry.registry import AVRO, CONNECT, JSON
 from tailrace.model.schema import ConnectSchema
@@ -84,7 +84,7 @@ class JsonSchema:
 
     def parts(self, values: pa.Array, schema: ConnectSchema) -> Parts:
         """See Language."""
-        return json_parts(Part(schema, values), self.style)
+        return json_parts(RecordPart(schema, values), self.style)
 
     def behind(self, ids: bytes | pa.Array, numbers: str | pa.Array, values: Parts) -> Parts:
         """See Language."""
@@ -105,7 +105,7 @@ class ConnectJson:
 
     def parts(self, values: pa.Array, schema: ConnectSchema) -> Parts:
         """See Language."""
-        return json_parts(Part(schema, values), self.style)
+        return json_parts(RecordPart(schema, values), self.style)
 
     def behind(self, ids: bytes | pa.Array, numbers: str | pa.Array, values: Parts) -> Parts:
         """See Language."""

@@ -17,7 +17,7 @@ _AT_ONCE = 16
 Sent = tuple[int, str, int]
 
 
-class Claim:
+class ClusterClaim:
     """A run's right to write into a cluster, held on the driver. Raises SinkError.
 
     The order matters. First the run becomes the newest, so that a task of an earlier run that starts its producer from

@@ -20,7 +20,7 @@ from tailrace.config import Config
 from tailrace.model.change import from_ipc
 from tailrace.model.source import SourceBlock
 from tailrace.sinks.counts import Counts
-from tailrace.sinks.kafka.claim import Claim
+from tailrace.sinks.kafka.claim import ClusterClaim
 from tailrace.sinks.kafka.client import Properties, Settings
 from tailrace.sinks.kafka.creation import Creation
 from tailrace.sinks.kafka.delivery import AtLeastOnce
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-# What a task says for each row: how many records it sent, and what Claim.done takes.
+# What a task says for each row: how many records it sent, and what ClusterClaim.done takes.
 _SENT = "struct<records: bigint, task: int, token: string, end: bigint>"
 _SENT_TYPE = pa.struct([("records", pa.int64()), ("task", pa.int32()), ("token", pa.string()), ("end", pa.int64())])
 _MOST_TASKS = 64
@@ -66,7 +66,7 @@ class KafkaSink:
     run_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     written: Counts = field(default_factory=Counts)
     shape = "arrow"
-    _claims: dict[str, Claim] = field(default_factory=dict, repr=False)
+    _claims: dict[str, ClusterClaim] = field(default_factory=dict, repr=False)
 
     def attach(self, frame: DataFrame) -> DataStreamWriter:
         """A writer that sends each micro-batch of `frame` and fails it with SinkError if a record is not delivered."""
@@ -87,7 +87,7 @@ class KafkaSink:
             self.written[batch_id] = sum(records for records, *_ in self._send(frame, settings, None, pool))
             return
         # After a failure an old task may still run, also of this run: then the ids are claimed again.
-        claim = self._claims.pop(query, None) or Claim(settings, query, tasks)
+        claim = self._claims.pop(query, None) or ClusterClaim(settings, query, tasks)
         sent = self._send(frame.coalesce(tasks), settings, claim.ticket(batch_id, tasks), pool)
         claim.done((task, token, end) for _, task, token, end in sent)
         self._claims[query] = claim

@@ -39,7 +39,7 @@ _FOREIGN = "a transaction that another pipeline has open there"
 
 
 @dataclass
-class Found:
+class TopicState:
     """What a part of the topic says of a pipeline. `end` is the offset behind it, `run` the newest of all `runs`.
 
     `batch` is the newest of `run`.
@@ -84,12 +84,12 @@ def register(settings: Settings, pipeline: str, run: str, tasks: int) -> None:
     delivery.flush()
 
 
-def read(settings: Settings, pipeline: str, since: int, *, is_committed: bool = True) -> Found:
+def read(settings: Settings, pipeline: str, since: int, *, is_committed: bool = True) -> TopicState:
     """What the topic says of a pipeline from an offset on, up to where the topic ends now. Raises SinkError.
 
     With `is_committed`, the transactions that are open there are waited for; without, what they wrote counts.
     """
-    found, where = Found(), _where(settings)
+    found, where = TopicState(), _where(settings)
 
     def take(message: Message) -> None:
         state = _state(message, pipeline, where)

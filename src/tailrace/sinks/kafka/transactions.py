@@ -174,7 +174,7 @@ class ExactlyOnce:
         _senders[self._id] = sender
         return sender
 
-    def _look(self) -> state.Found:
+    def _look(self) -> state.TopicState:
         """Stops a task that was replaced meanwhile."""
         ticket = self._ticket
         found = look(self._settings, ticket.pipeline, ticket.run, ticket.since)
@@ -271,7 +271,7 @@ def _topics(delivery: Delivery, where: str) -> str:
     return f"{'topic' if len(names) == 1 else 'one of the topics'} {', '.join(names)}, {where}"
 
 
-def look(settings: Settings, pipeline: str, run: str, since: int) -> state.Found:
+def look(settings: Settings, pipeline: str, run: str, since: int) -> state.TopicState:
     """What the state topic says from an offset on that the run has read up to. Raises FencedError for a newer run.
 
     Records count whether or not they are committed, so that nobody waits for the transaction of another pipeline.

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tailrace.sinks.replica.layout import ReplicaLayout
 from tailrace.sinks.replica.marks import TableProgress
 from tailrace.sinks.replica.parts import Part, parts
-from tailrace.sinks.replica.states import Seen
+from tailrace.sinks.replica.states import SeenVersion
 from tailrace.sinks.replica.table import Table
 from tailrace.sinks.replica.target import Target
 from tailrace.sinks.replica.upkeep import Upkeep
@@ -38,7 +38,7 @@ class MicroBatch:
     sets_aside: bool = False
     layout: ReplicaLayout = field(default_factory=ReplicaLayout)
     copies: frozenset[str] = frozenset()
-    known: Mapping[str, Seen] = field(default_factory=dict)
+    known: Mapping[str, SeenVersion] = field(default_factory=dict)
     gone: frozenset[str] = frozenset()
     put_aside: Mapping[str, str] = field(default_factory=dict)
 

@@ -20,7 +20,7 @@ from tailrace.model.table import TableSchema
 from tailrace.sinks.replica import descriptions, fold
 from tailrace.sinks.replica.codes import row_codes
 from tailrace.sinks.replica.evolve import aligned, fitted, takes_over
-from tailrace.sinks.replica.marks import Extent, Place, Record, Tally
+from tailrace.sinks.replica.marks import Extent, LogPlace, Record, Tally
 from tailrace.sinks.replica.modes import STAMP, Mode
 from tailrace.sinks.replica.old_values import with_old_values
 from tailrace.sinks.replica.parts import Part
@@ -99,7 +99,7 @@ def _appended(
     return target, lacking
 
 
-def _emptied(mode: Mode, base: Place | None, tally: Tally, at: int) -> pa.Table:
+def _emptied(mode: Mode, base: LogPlace | None, tally: Tally, at: int) -> pa.Table:
     """The row that says that a table has no rows from then on."""
     held = {
         "op": pa.array([TRUNCATE]),
@@ -118,7 +118,7 @@ def _rows(placed: Sequence[Placed], stamps: Stamps, mode: Mode) -> tuple[TableSc
     """
     batches = [batch.rows for batch, _ in placed]
     table = with_whole(placed[0][0].table, [batch.column(name) for batch in batches for name in ("before", "after")])
-    changes = fold.Changes.of(table, fold.merge_key(table), batches)
+    changes = fold.NativeChanges.of(table, fold.merge_key(table), batches)
     if changes.key:
         lacking = fold.nameless(changes)
     else:
@@ -141,7 +141,7 @@ def _rows(placed: Sequence[Placed], stamps: Stamps, mode: Mode) -> tuple[TableSc
     return table, pa.table([*columns.values(), *(held[what] for what in mode.columns)], schema=fields), lacking
 
 
-def _splits(changes: fold.Changes) -> Flags:
+def _splits(changes: fold.NativeChanges) -> Flags:
     """Which changes are two rows: those that take a row away which is not the one that they put."""
     updates = changes.is_op(UPDATE)
     needed = changes.is_op(DELETE) if changes.key else changes.is_op(DELETE) | updates
@@ -154,7 +154,7 @@ def _splits(changes: fold.Changes) -> Flags:
     return splits
 
 
-def _unchanged(changes: fold.Changes, row: npt.NDArray[np.int64], takes: Flags) -> pa.Array:
+def _unchanged(changes: fold.NativeChanges, row: npt.NDArray[np.int64], takes: Flags) -> pa.Array:
     """By row the names of the columns that the log did not repeat, null for none."""
     kind, names = pa.list_(pa.string()), list(changes.unchanged)
     if not names:

@@ -48,7 +48,7 @@ class Digests:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ComparedColumns:
     """What of a table is compared: the source's columns, in types that hold both sides' values; and the replica's key.
 
     Without a key a row is its own. `missing` are the columns that the replica does not have, null in its rows.
@@ -59,15 +59,15 @@ class Layout:
     missing: tuple[str, ...]
 
     @staticmethod
-    def of(table: TableSchema, there: pa.Schema | None) -> Layout:
+    def of(table: TableSchema, there: pa.Schema | None) -> ComparedColumns:
         """The layout for a table and its replica. Raises SinkError where their types do not go together."""
         key = merge_key(table)
         source = _with_texts(native_schema(table), table, key, there)
         if there is None:
-            return Layout(source, key, ())
+            return ComparedColumns(source, key, ())
         held = evolution(there, source, str(table.id)).schema
         schema = pa.schema([held.field(name) for name in source.names])
-        return Layout(schema, key, tuple(name for name in source.names if name not in there.names))
+        return ComparedColumns(schema, key, tuple(name for name in source.names if name not in there.names))
 
     def aligned(self, rows: pa.Table) -> pa.Table:
         """Rows of either side in the common columns and types."""
@@ -145,7 +145,7 @@ class KeyRange:
         return Bounds(column, after, until)
 
 
-class Replica:
+class ReplicaVersion:
     """A version of a replica's table, which can be read repeatedly; None if there is no table.
 
     Of a table of versions those rows count that are null in the column `end`. With a `part` only the rows in that.
@@ -154,7 +154,7 @@ class Replica:
     def __init__(
         self,
         target: Table | None,
-        layout: Layout,
+        layout: ComparedColumns,
         names: Mapping[str, str],
         end: str | None = None,
         part: KeyRange | None = None,
@@ -165,19 +165,19 @@ class Replica:
         self._names = names
         self._part = part
 
-    def within(self, part: KeyRange) -> Replica:
+    def within(self, part: KeyRange) -> ReplicaVersion:
         """A part of this version."""
-        return Replica(self._target, self._layout, self._names, self._end, part)
+        return ReplicaVersion(self._target, self._layout, self._names, self._end, part)
 
     @staticmethod
-    def of(place: Target, table: TableSchema) -> tuple[Replica, Layout]:
+    def of(place: Target, table: TableSchema) -> tuple[ReplicaVersion, ComparedColumns]:
         """The replica of a table as it is now. Raises SinkError."""
         with _readable(place.uri):
             target = place.open()
         # The source's names, used in queries of its rows and keys.
         names = {new: old for old, new in column_names(table, place.names).items()}
-        layout = Layout.of(table, None if target is None else _renamed(target.schema, names))
-        return Replica(target, layout, names, place.mode.end), layout
+        layout = ComparedColumns.of(table, None if target is None else _renamed(target.schema, names))
+        return ReplicaVersion(target, layout, names, place.mode.end), layout
 
     @property
     def is_missing(self) -> bool:
@@ -241,7 +241,7 @@ def _readable(place: str) -> Iterator[None]:
         raise SinkError(f"the replica cannot be read: {error}", where=place, remedy=remedy) from error
 
 
-class Totals:
+class BucketTotals:
     """How many rows fell into each bucket, and a sum of their hashes."""
 
     def __init__(self, digests: Iterable[Digests]) -> None:
@@ -263,7 +263,7 @@ class Totals:
         found = np.maximum(mixed(self.sums ^ mixed(self.counts.astype(np.uint64))), np.uint64(1))
         return np.where(self.counts > 0, found, np.uint64(0))
 
-    def differing(self, other: Totals) -> Flags:
+    def differing(self, other: BucketTotals) -> Flags:
         """The buckets whose rows are others."""
         found: Flags = (self.counts != other.counts) | (self.sums != other.sums)
         return found
@@ -290,10 +290,10 @@ class Suspects:
 
 
 def suspects(
-    layout: Layout,
+    layout: ComparedColumns,
     source: Callable[[], Iterator[Digests]],
-    target: Replica,
-    totals: Totals,
+    target: ReplicaVersion,
+    totals: BucketTotals,
     differing: Flags,
     most: int,
 ) -> Suspects:
@@ -324,7 +324,7 @@ def _groups(counts: npt.NDArray[np.int64], differing: Flags) -> Iterator[Flags]:
 
 
 def _differing_rows(
-    layout: Layout, source: Callable[[], Iterator[Digests]], target: Replica, group: Flags
+    layout: ComparedColumns, source: Callable[[], Iterator[Digests]], target: ReplicaVersion, group: Flags
 ) -> Iterator[pa.Table]:
     held = [(each.keys[inside], each.whole[inside]) for each in target.rows() if (inside := group[each.buckets]).any()]
     keys, whole = one_a_key([pair[0] for pair in held], [pair[1] for pair in held])

@@ -84,7 +84,7 @@ def fold(batches: Sequence[ChangeBatch]) -> Net:
     rows, cleared = _after_truncate([batch.rows for batch in batches])
     table = with_whole(batches[0].table, [batch.column(name) for batch in rows for name in ("before", "after")])
     key = merge_key(table)
-    changes = Changes.of(table, key, rows)
+    changes = NativeChanges.of(table, key, rows)
     if key:
         lacking = nameless(changes)
     else:
@@ -106,7 +106,7 @@ def _after_truncate(batches: list[pa.RecordBatch]) -> tuple[list[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
-class Changes:
+class NativeChanges:
     """Changes of one table in native types; `old_key` is the former key where a key change says it.
 
     `unchanged` are flags by column, of values that the log did not repeat; `takes` and `puts` as in settle.py.
@@ -151,11 +151,11 @@ class Changes:
         ]
 
     @staticmethod
-    def of(table: TableSchema, key: tuple[str, ...], rows: list[pa.RecordBatch]) -> Changes:
+    def of(table: TableSchema, key: tuple[str, ...], rows: list[pa.RecordBatch]) -> NativeChanges:
         """The changes of some batches, in order."""
         keys = replace(table, columns=tuple(table.column(name) for name in key))
         has_old_key = key == table.key
-        return Changes(
+        return NativeChanges(
             table,
             key,
             pa.concat_arrays([batch.column("op") for batch in rows]),
@@ -209,7 +209,7 @@ def _unchanged_column(rows: pa.RecordBatch, name: str) -> npt.NDArray[np.bool_]:
     return np.asarray(pc.struct_field(rows.column("unchanged"), name).fill_null(False), bool)
 
 
-def _keyed(changes: Changes) -> pa.Table:
+def _keyed(changes: NativeChanges) -> pa.Table:
     keys = changes.keys
     steps, codes = steps_of(changes, row_codes(keys, 3 * len(changes)))
     last = steps.last_of_each_key()
@@ -225,16 +225,16 @@ def _keyed(changes: Changes) -> pa.Table:
     return pa.concat_tables([table, deletions], promote_options="default")
 
 
-def nameless(changes: Changes) -> str | None:
+def nameless(changes: NativeChanges) -> str | None:
     """Why the target may have other rows: some were changed while they had no value in what is the key by now."""
     count = int((changes.is_op(UPDATE, DELETE) & changes.has_old & ~changes.has_old_key).sum())
     return f"{count:,} rows were changed while they had no value in what is the key by now" if count else None
 
 
-def steps_of(changes: Changes, codes: npt.NDArray[np.int64]) -> tuple[Steps, npt.NDArray[np.int64]]:
+def steps_of(changes: NativeChanges, codes: npt.NDArray[np.int64]) -> tuple[Steps, npt.NDArray[np.int64]]:
     """Changes as deletions and puts of keys, in order; an update that changes the key is both.
 
-    `codes` are those of `Changes.keys`. Raises TableError for a deletion of which the log does not say the row.
+    `codes` are those of `NativeChanges.keys`. Raises TableError for a deletion of which the log does not say the row.
     """
     before, after, old = np.split(codes, 3)
     has_before = changes.has_old_key
@@ -256,7 +256,7 @@ def steps_of(changes: Changes, codes: npt.NDArray[np.int64]) -> tuple[Steps, npt
 
 
 def _with_kept(
-    changes: Changes,
+    changes: NativeChanges,
     steps: Steps,
     puts: npt.NDArray[np.int64],
     table: pa.Table,
@@ -280,7 +280,7 @@ def _with_kept(
     return table
 
 
-def _bag(changes: Changes) -> pa.Table:
+def _bag(changes: NativeChanges) -> pa.Table:
     gone = changes.is_op(UPDATE, DELETE)
     if (gone & ~changes.has_old).any():
         raise no_old_row(changes.table)
@@ -303,7 +303,7 @@ def child(struct: pa.StructArray, name: str) -> pa.Array:
     return pc.struct_field(struct, name)
 
 
-def _no_rows(changes: Changes) -> pa.Table:
+def _no_rows(changes: NativeChanges) -> pa.Table:
     return pa.schema(list(changes.after.type)).empty_table()
 
 

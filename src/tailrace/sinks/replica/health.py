@@ -5,16 +5,16 @@ from __future__ import annotations
 from itertools import takewhile
 
 from tailrace.sinks.replica.marks import Record
-from tailrace.sinks.replica.states import Seen
+from tailrace.sinks.replica.states import SeenVersion
 from tailrace.sinks.replica.table import Commit, Table
 
 
-def seen(target: Table) -> Seen:
+def seen(target: Table) -> SeenVersion:
     """What identifies a table and its version."""
-    return Seen(target.version, target.id)
+    return SeenVersion(target.version, target.id)
 
 
-def why_not_ours(target: Table | None, last: Seen | None, query: str) -> str | None:
+def why_not_ours(target: Table | None, last: SeenVersion | None, query: str) -> str | None:
     """Why a table may hold other rows than those that were written last; None if it holds these.
 
     `last` is the table as it was after the last micro-batch that wrote it, None if that is not known. Newer commits

@@ -19,7 +19,7 @@ from tailrace.sinks.replica.codes import row_codes
 from tailrace.sinks.replica.digest import Hashes, row_hashes
 from tailrace.sinks.replica.evolve import aligned, evolution, fitted, takes_over
 from tailrace.sinks.replica.lookup import joined, places_of, with_moved
-from tailrace.sinks.replica.marks import Extent, Place, Record, Tally, newest
+from tailrace.sinks.replica.marks import Extent, LogPlace, Record, Tally, newest
 from tailrace.sinks.replica.modes import STAMP, Mode
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.reports import TableReport
@@ -174,7 +174,7 @@ def _told(rows: pa.Table, ends: pa.Table, end: str) -> pa.Array:
     return ends.column(end).combine_chunks().take(places_of(codes, ends.num_rows)).cast(STAMP)
 
 
-def _begun(some: Iterable[pa.Table], mode: Mode, at: int, base: Place | None, reads: int) -> Iterator[pa.Table]:
+def _begun(some: Iterable[pa.Table], mode: Mode, at: int, base: LogPlace | None, reads: int) -> Iterator[pa.Table]:
     """Rows that were read, as versions that begin at that time."""
     for rows in some:
         count = rows.num_rows

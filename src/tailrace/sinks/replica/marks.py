@@ -26,7 +26,7 @@ _SNAPSHOTS = 16
 
 
 @dataclass(frozen=True, order=True, slots=True)
-class Place:
+class LogPlace:
     """A place in a table's log: behind all transactions committed before `commit`, and so many rows of that one."""
 
     commit: Position
@@ -40,11 +40,11 @@ class Extent:
     """
 
     number: int
-    before: Place | None = None
-    upto: Place | None = None
+    before: LogPlace | None = None
+    upto: LogPlace | None = None
     read: SnapshotRead | None = None
 
-    def without(self, place: Place | None) -> Extent:
+    def without(self, place: LogPlace | None) -> Extent:
         """The extent without the log before a place."""
         further = place is not None and (self.before is None or self.before < place)
         return replace(self, before=place) if further else self
@@ -55,8 +55,8 @@ class Extent:
         before, upto, read = node["before"], node["upto"], node["read"]
         return Extent(
             node["number"],
-            None if before is None else Place(**before),
-            None if upto is None else Place(**upto),
+            None if before is None else LogPlace(**before),
+            None if upto is None else LogPlace(**upto),
             None if read is None else SnapshotRead(**read),
         )
 
@@ -94,7 +94,7 @@ class Record:
     query: str
     table: str
     batch: int
-    place: Place | None = None
+    place: LogPlace | None = None
     _: KW_ONLY
     read: str | None = None
     part: int = -1
@@ -120,7 +120,7 @@ class Record:
             return Record(
                 **{
                     **node,
-                    "place": None if place is None else Place(**place),
+                    "place": None if place is None else LogPlace(**place),
                     "snapshots": tuple(node["snapshots"]),
                     "aside": None if aside is None else Aside(**aside),
                     "tally": None if tally is None else Tally(**tally),
@@ -167,7 +167,7 @@ class TableProgress:
             )
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> LogPlace | None:
         """How far the log is written, None if that is unknown."""
         return None if self.record is None else self.record.place
 
@@ -230,7 +230,7 @@ class TableProgress:
             record = record if extent.read.request is None else replace(record, request=extent.read.request)
         if extent.read is not None and extent.read.snapshot is not None and self.begins(extent):
             position = extent.read.position
-            begun = extent.upto or (None if position is None else Place(position, 0))
+            begun = extent.upto or (None if position is None else LogPlace(position, 0))
             record = replace(record, place=begun, snapshots=(*record.snapshots, extent.read.snapshot)[-_SNAPSHOTS:])
         version = max(self._number(extent), -1 if self._version is None else self._version + 1)
         return Mark(self._app, version, record.to_text())
@@ -280,5 +280,5 @@ class TableProgress:
         return f"{self._query}/{self._table.replace('!2E', '.').replace('!21', '!')}"
 
 
-def _reaches(place: Place | None, wanted: Place) -> bool:
+def _reaches(place: LogPlace | None, wanted: LogPlace) -> bool:
     return place is not None and place >= wanted

@@ -12,7 +12,7 @@ from tailrace.errors import ConfigError, TableError
 from tailrace.model.change import COMMIT, PLAIN_KEY, ChangeBatch, ControlBatch, Position, from_ipc
 from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.sinks.replica.layout import ReplicaLayout
-from tailrace.sinks.replica.marks import Extent, Place, TableProgress
+from tailrace.sinks.replica.marks import Extent, LogPlace, TableProgress
 from tailrace.sinks.replica.renames import Rename
 from tailrace.sinks.replica.settle import settled
 from tailrace.sinks.replica.spool import Sized
@@ -50,7 +50,7 @@ class Part:
         """The batches without the rows that the table holds already."""
         return [batch for batch, _ in self.placed(progress)]
 
-    def placed(self, progress: TableProgress) -> list[tuple[ChangeBatch, Place | None]]:
+    def placed(self, progress: TableProgress) -> list[tuple[ChangeBatch, LogPlace | None]]:
         """The same, each with the place in the table's log at which it begins; None before all of it."""
         skips_log, skips_read = progress.has_log(self.extent), progress.has_read(self.extent)
         found, at = [], self.extent.before
@@ -172,21 +172,21 @@ def _commit(batch: ChangeBatch) -> Position | None:
     return position
 
 
-def _one_further(place: Place | None, commit: Position | None) -> Place | None:
+def _one_further(place: LogPlace | None, commit: Position | None) -> LogPlace | None:
     if commit is None:
         return place
-    return Place(commit, 1 + (place.rows if place is not None and place.commit == commit else 0))
+    return LogPlace(commit, 1 + (place.rows if place is not None and place.commit == commit else 0))
 
 
-def _behind(place: Place | None, batch: ChangeBatch) -> Place:
+def _behind(place: LogPlace | None, batch: ChangeBatch) -> LogPlace:
     """The place behind the batch's last row; the batch begins at `place`."""
     commits = batch.rows.column(COMMIT)
     last: Position = commits[-1].as_py()
     rows = _count(pc.equal(commits, commits[-1]))
-    return Place(last, rows + (place.rows if place is not None and place.commit == last else 0))
+    return LogPlace(last, rows + (place.rows if place is not None and place.commit == last else 0))
 
 
-def _written(batch: ChangeBatch, at: Place | None, written: Place | None) -> int:
+def _written(batch: ChangeBatch, at: LogPlace | None, written: LogPlace | None) -> int:
     """How many of the batch's first rows lie before a place in the table's log; the batch begins at another."""
     if written is None:
         return 0

@@ -18,7 +18,7 @@ OPEN, EQUAL, MISSING, SURPLUS, DIFFERENT = range(5)
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenRows:
     """What the source held of some keys: for each the hash of its row and what names this version; 0: no row."""
 
     rows: Hashes
@@ -39,7 +39,7 @@ class RowOutcomes:
         undecided: Flags = self.kinds == OPEN
         return undecided
 
-    def update(self, before: Seen, target: Hashes, after: Seen, chosen: Flags) -> None:
+    def update(self, before: SeenRows, target: Hashes, after: SeenRows, chosen: Flags) -> None:
         """Decide the chosen keys, as far as one round of readings allows; `before` is the `after` of the round before.
 
         A row is equal if it was the source's at either reading. It differs if the source's row was the same version at

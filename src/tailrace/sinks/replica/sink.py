@@ -20,7 +20,7 @@ from tailrace.sinks.replica.layout import ReplicaLayout
 from tailrace.sinks.replica.modes import CHANGES
 from tailrace.sinks.replica.renames import Done, Stop, in_rounds, renamed
 from tailrace.sinks.replica.reports import TableReport, summed
-from tailrace.sinks.replica.states import Seen
+from tailrace.sinks.replica.states import SeenVersion
 from tailrace.sinks.replica.table_writer import TableWriter
 from tailrace.sinks.replica.target import read_table, row_count
 from tailrace.sinks.replica.upkeep import Upkeep
@@ -39,10 +39,10 @@ _RESULT_SCHEMA = pa.schema([(name, pa.string()) for name in ("table", "report", 
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownTables:
     """What is known of a replica's tables before a micro-batch: see MicroBatch."""
 
-    seen: Mapping[str, Seen] = field(default_factory=dict)
+    seen: Mapping[str, SeenVersion] = field(default_factory=dict)
     gone: frozenset[str] = frozenset()
     put_aside: Mapping[str, str] = field(default_factory=dict)
 
@@ -70,7 +70,7 @@ class ReplicaSink:
     layout: ReplicaLayout = field(default_factory=ReplicaLayout)
 
     def write(
-        self, frame: DataFrame, batch_id: int, *, repeats: bool | None = None, known: Known | None = None
+        self, frame: DataFrame, batch_id: int, *, repeats: bool | None = None, known: KnownTables | None = None
     ) -> dict[str, TableReport]:
         """Merges a micro-batch of `arrow`-shaped rows; what was done by table. Raises SinkError.
 
@@ -79,7 +79,7 @@ class ReplicaSink:
         """
         options = dict(self.storage_options)
         letters, sets_aside = aside.folders(self.root, options), self.on_error == "aside"
-        stored = known or Known()
+        stored = known or KnownTables()
         batch = MicroBatch(
             *(
                 self.root,

@@ -21,11 +21,11 @@ import pyarrow.compute as pc
 
 from tailrace.events.shapes import sortable
 from tailrace.model.change import COMMIT, ChangeBatch
-from tailrace.sinks.replica.marks import Extent, Place, TableProgress, Tally
+from tailrace.sinks.replica.marks import Extent, LogPlace, TableProgress, Tally
 from tailrace.sinks.replica.modes import STAMP
 
 Times = npt.NDArray[np.int64]
-Placed = tuple[ChangeBatch, Place | None]
+Placed = tuple[ChangeBatch, LogPlace | None]
 
 _DIGITS = 12
 
@@ -46,15 +46,15 @@ class Stamps:
         return {name: values.take(pa.array(rows)) for name, values in self.columns.items()}
 
 
-def start(progress: TableProgress, extent: Extent, *, begins: bool) -> Place | None:
+def start(progress: TableProgress, extent: Extent, *, begins: bool) -> LogPlace | None:
     """How far a table's log is written before a part; with the first rows of a snapshot that is as far as they go."""
     places = [progress.place]
     if begins and extent.read is not None and extent.read.position is not None:
-        places.append(Place(extent.read.position, 0))
+        places.append(LogPlace(extent.read.position, 0))
     return max((place for place in places if place is not None), default=None)
 
 
-def stamped(placed: Sequence[Placed], tally: Tally, begun: Place | None) -> Stamps:
+def stamped(placed: Sequence[Placed], tally: Tally, begun: LogPlace | None) -> Stamps:
     """The stamps of batches in order, the first one of which follows what `tally` says; see `start` for `begun`."""
     batches = [batch for batch, _ in placed]
     own = np.concatenate([np.zeros(0, np.int64), *(_times(batch, tally) for batch in batches)])
@@ -86,13 +86,13 @@ def now(tally: Tally) -> int:
     return present if tally.clock is None else max(present, tally.clock)
 
 
-def read_sequences(base: Place | None, first: int, count: int) -> pa.Array:
+def read_sequences(base: LogPlace | None, first: int, count: int) -> pa.Array:
     """The sequences of rows that were read when the log was written up to a place, so many having been read before."""
     commit, rows = ("", 0) if base is None else (sortable(pa.array([base.commit]))[0].as_py(), base.rows)
     return _text([f"{commit}.{rows:0{_DIGITS}}."], np.arange(first + 1, first + count + 1))
 
 
-def _logged(commits: pa.Array, place: Place | None) -> pa.Array:
+def _logged(commits: pa.Array, place: LogPlace | None) -> pa.Array:
     """The sequences of changes of the log that begin at a place."""
     begins = np.asarray(pc.not_equal(commits[1:], commits[:-1]), bool)
     firsts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(begins) + 1])

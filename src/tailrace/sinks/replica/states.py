@@ -23,7 +23,7 @@ COMPLETE, READING, INCOMPLETE, ASIDE, GONE = "complete", "reading", "incomplete"
 _MOST_REASONS, _LONGEST_REASON = 5, 300
 
 
-class Event(Enum):
+class TableEvent(Enum):
     """What may happen to a table of a replica."""
 
     WRITTEN = "changes of the log were written"
@@ -38,24 +38,24 @@ class Event(Enum):
 
 
 # By event, the next state for complete, reading, incomplete, aside, gone, and for a table that was never met.
-TRANSITIONS: Mapping[Event, tuple[str, str, str, str, str, str]] = {
-    Event.WRITTEN: (COMPLETE, READING, INCOMPLETE, ASIDE, COMPLETE, COMPLETE),
+TRANSITIONS: Mapping[TableEvent, tuple[str, str, str, str, str, str]] = {
+    TableEvent.WRITTEN: (COMPLETE, READING, INCOMPLETE, ASIDE, COMPLETE, COMPLETE),
     # While a table is read, its first rows may be older than what happened: it is read once more, see `again`.
-    Event.LACKING: (INCOMPLETE, READING, INCOMPLETE, ASIDE, INCOMPLETE, INCOMPLETE),
+    TableEvent.LACKING: (INCOMPLETE, READING, INCOMPLETE, ASIDE, INCOMPLETE, INCOMPLETE),
     # A complete table that somebody reads again stays so: its rows are replaced when all are read.
-    Event.BEGUN: (COMPLETE, READING, READING, ASIDE, READING, READING),
-    Event.ENDED: (COMPLETE, COMPLETE, COMPLETE, COMPLETE, COMPLETE, COMPLETE),
-    Event.ASKED: (COMPLETE, READING, INCOMPLETE, ASIDE, GONE, INCOMPLETE),
-    Event.STOPPED: (COMPLETE, INCOMPLETE, INCOMPLETE, ASIDE, GONE, INCOMPLETE),
-    Event.SET_ASIDE: (ASIDE, ASIDE, ASIDE, ASIDE, ASIDE, ASIDE),
-    Event.RENAMED: (COMPLETE, COMPLETE, COMPLETE, ASIDE, COMPLETE, COMPLETE),
-    Event.DROPPED: (GONE, GONE, GONE, GONE, GONE, GONE),
+    TableEvent.BEGUN: (COMPLETE, READING, READING, ASIDE, READING, READING),
+    TableEvent.ENDED: (COMPLETE, COMPLETE, COMPLETE, COMPLETE, COMPLETE, COMPLETE),
+    TableEvent.ASKED: (COMPLETE, READING, INCOMPLETE, ASIDE, GONE, INCOMPLETE),
+    TableEvent.STOPPED: (COMPLETE, INCOMPLETE, INCOMPLETE, ASIDE, GONE, INCOMPLETE),
+    TableEvent.SET_ASIDE: (ASIDE, ASIDE, ASIDE, ASIDE, ASIDE, ASIDE),
+    TableEvent.RENAMED: (COMPLETE, COMPLETE, COMPLETE, ASIDE, COMPLETE, COMPLETE),
+    TableEvent.DROPPED: (GONE, GONE, GONE, GONE, GONE, GONE),
 }
 _ORDER = (COMPLETE, READING, INCOMPLETE, ASIDE, GONE)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenVersion:
     """The version of a Delta table that was written last, and the table's id: another one in its place has another."""
 
     version: int
@@ -81,7 +81,7 @@ class TableState:
     asked: float | None = None
     tries: int = 0
     again: tuple[str, ...] = ()
-    seen: Seen | None = None
+    seen: SeenVersion | None = None
     is_cured: bool = False
     lasting: str = ""
     left: tuple[str, ...] = ()
@@ -98,42 +98,42 @@ class TableState:
             return ("it was being read",)
         return self.left if self.state == GONE else self.why
 
-    def after(self, event: Event, now: float, *, why: str | None = None, request: str | None = None) -> TableState:
+    def after(self, event: TableEvent, now: float, *, why: str | None = None, request: str | None = None) -> TableState:
         """The state after an event; `request` is the reading that the event is about."""
-        if event is Event.ENDED and self.state in (READING, INCOMPLETE) and request not in (None, self.request):
+        if event is TableEvent.ENDED and self.state in (READING, INCOMPLETE) and request not in (None, self.request):
             # It began before what is the matter now; or an earlier one, whose end is told again after a restart.
             return self
-        if event is Event.ENDED and self.state == READING and self.again:
+        if event is TableEvent.ENDED and self.state == READING and self.again:
             # Part of the rows was read before the last thing happened.
             return replace(self, state=INCOMPLETE, why=self.again, again=(), request=None)
-        if event is Event.ENDED and self.lasting:
+        if event is TableEvent.ENDED and self.lasting:
             return replace(self, state=INCOMPLETE, why=(self.lasting,), again=(), request=None)
         following = TRANSITIONS[event][_ORDER.index(self.state)]
         reasons = (self.why if why is None else _with(self.why, why)) if following not in (COMPLETE, GONE) else ()
         left = self.left_behind if following == GONE else ()
         since = now if following != self.state else self.since
         changed = replace(self, state=following, since=since, why=reasons, left=left)
-        if event is Event.LACKING and self.state == READING and why is not None:
+        if event is TableEvent.LACKING and self.state == READING and why is not None:
             return replace(changed, why=self.why or (why,), again=_with(self.again, why))
-        if event is Event.LACKING:
+        if event is TableEvent.LACKING:
             return replace(changed, request=None)
-        if event in (Event.BEGUN, Event.ASKED):
-            is_asked = event is Event.ASKED
+        if event in (TableEvent.BEGUN, TableEvent.ASKED):
+            is_asked = event is TableEvent.ASKED
             asked = now if is_asked else self.asked
             return replace(changed, request=request, asked=asked, tries=self.tries + is_asked)
-        if event in (Event.ENDED, Event.RENAMED):
+        if event in (TableEvent.ENDED, TableEvent.RENAMED):
             return replace(changed, request=None, again=(), tries=0)
-        if event is Event.DROPPED:
+        if event is TableEvent.DROPPED:
             # What becomes of its replica does not matter any more.
             return replace(changed, request=None, again=(), tries=0, seen=None, lasting="")
-        if event is Event.STOPPED:
+        if event is TableEvent.STOPPED:
             # The next reading begins after all that has happened.
             more = tuple(each for each in self.again if each not in changed.why) if changed.why else ()
             return replace(changed, request=None, again=(), why=(*changed.why, *more)[-_MOST_REASONS:])
         return changed
 
 
-def first(event: Event, now: float, *, why: str | None = None, request: str | None = None) -> TableState:
+def first(event: TableEvent, now: float, *, why: str | None = None, request: str | None = None) -> TableState:
     """The state of a table that was never met before the event."""
     following = TRANSITIONS[event][-1]
     reasons = () if why is None or following in (COMPLETE, GONE) else (why[:_LONGEST_REASON],)
@@ -159,4 +159,4 @@ def from_text(text: str) -> dict[str, TableState]:
 def _state(node: Mapping[str, Any]) -> TableState:
     seen = node["seen"]
     lists = {name: tuple(node.get(name, ())) for name in ("why", "again", "left")}
-    return TableState(**{**node, **lists, "seen": None if seen is None else Seen(**seen)})
+    return TableState(**{**node, **lists, "seen": None if seen is None else SeenVersion(**seen)})

@@ -15,7 +15,7 @@ from tailrace.model.change import TRUNCATE
 from tailrace.model.native import with_whole
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica.codes import row_codes
-from tailrace.sinks.replica.fold import COUNT, FROM, KEEP, Changes, Net, child, merge_key, nameless, steps_of
+from tailrace.sinks.replica.fold import COUNT, FROM, KEEP, NativeChanges, Net, child, merge_key, nameless, steps_of
 from tailrace.sinks.replica.lineage import Steps, resolve
 from tailrace.sinks.replica.modes import STAMP, Mode
 from tailrace.sinks.replica.stamps import Placed, Stamps
@@ -48,7 +48,7 @@ def versions(placed: Sequence[Placed], stamps: Stamps, mode: Mode, replaces: int
     key = merge_key(table)
     if not key:
         raise _without_key(table)
-    changes = Changes.of(table, key, rows)
+    changes = NativeChanges.of(table, key, rows)
     empties = changes.is_op(TRUNCATE)
     borders = np.concatenate([[] if replaces is None else [replaces], stamps.at[empties]]).astype(np.int64)
     eras = np.cumsum(empties) + (replaces is not None)
@@ -106,7 +106,7 @@ def _keys_at(key: Sequence[str], keys: Sequence[pa.Array], codes: Numbers, wante
 
 
 def _with_kept(
-    changes: Changes, steps: Steps, puts: Numbers, rows: pa.Table, keys: Sequence[pa.Array], codes: Numbers
+    changes: NativeChanges, steps: Steps, puts: Numbers, rows: pa.Table, keys: Sequence[pa.Array], codes: Numbers
 ) -> pa.Table:
     """Values that the log did not repeat: from the version before if it is here, else marked to be the table's."""
     origin = np.full(len(puts), -1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tailrace.config.kinds import FLAG, TEXT, optional
 from tailrace.events.payload import array
-from tailrace.events.records import Part, Records, struct
+from tailrace.events.records import RecordPart, Records, struct
 from tailrace.model.change import DELETE, UPDATE
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.transforms.mongodb.documents import Converter, parse
@@ -99,7 +99,7 @@ class MongoEventRouter:
             group = records.take(np.array(places, np.int64))
             assert group.value is not None
             fields = [(each, part) for each, part in group.value.fields() if each != "after"]
-            after = Part(schema, array(values, schema))
+            after = RecordPart(schema, array(values, schema))
             value = struct(group.value.schema, [*fields, ("after", after)], len(group))
             out.append(group.with_(value=value))
         return out

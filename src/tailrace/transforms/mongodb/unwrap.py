@@ -13,7 +13,7 @@ from tailrace.config.kinds import FLAG, TEXT
 from tailrace.config.topics import adjusted
 from tailrace.errors import TransformError
 from tailrace.events.payload import array
-from tailrace.events.records import ENVELOPE, Header, Part, Records, struct
+from tailrace.events.records import ENVELOPE, Header, RecordPart, Records, struct
 from tailrace.model.change import UPDATE_DESCRIPTION
 from tailrace.model.schema import ConnectSchema
 from tailrace.transforms import unwrap
@@ -102,7 +102,7 @@ class ExtractNewDocumentState:
                 out.append(group.with_(value=None))
                 continue
             found = array([self.converter.value(documents[place], schema) for place in places], schema)
-            out.append(self._flat(group.with_(value=self._adding(group, Part(schema, found), schema))))
+            out.append(self._flat(group.with_(value=self._adding(group, RecordPart(schema, found), schema))))
         return out
 
     def _schema(self, document: Document | None, name: str) -> ConnectSchema | None:
@@ -112,9 +112,9 @@ class ExtractNewDocumentState:
 
     def _with_key(self, records: Records, keys: list[Document], schema: ConnectSchema, places: list[int]) -> Records:
         values = [self.converter.value(keys[place], schema) for place in places]
-        return records.take(np.array(places, np.int64)).with_(key=Part(schema, array(values, schema)))
+        return records.take(np.array(places, np.int64)).with_(key=RecordPart(schema, array(values, schema)))
 
-    def _documents(self, envelope: Part, ids: list[str]) -> list[Document | None]:
+    def _documents(self, envelope: RecordPart, ids: list[str]) -> list[Document | None]:
         """What each event is replaced by; None for a deletion that has no value."""
         after = require(envelope, "after", _WHERE).values.to_pylist()
         before, changes = (
@@ -149,7 +149,7 @@ class ExtractNewDocumentState:
             return {name.replace(".", self.delimiter): value for name, value in document.items()}
         return document
 
-    def _adding(self, records: Records, part: Part, schema: ConnectSchema) -> Part:
+    def _adding(self, records: Records, part: RecordPart, schema: ConnectSchema) -> RecordPart:
         """The document with `add.fields`."""
         assert records.value is not None
         fields = part.fields()

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 from tailrace.connectors.types import temporal
-from tailrace.connectors.types.temporal import Form
+from tailrace.connectors.types.temporal import TimeForm
 from tailrace.errors import DecodeError
 
 DEBEZIUM, CONNECT = "io.debezium.time.", "org.apache.kafka.connect.data."
 
 
-def name(form: Form) -> tuple[str, str | None]:
+def name(form: TimeForm) -> tuple[str, str | None]:
     return form.schema.type, form.schema.name
 
 

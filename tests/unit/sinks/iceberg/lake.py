@@ -20,7 +20,7 @@ from tailrace.model.schema_change import ALTER, SchemaChange
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.sinks.replica import contents
 from tailrace.sinks.replica.batch import MicroBatch
-from tailrace.sinks.replica.marks import Extent, Place
+from tailrace.sinks.replica.marks import Extent, LogPlace
 from tailrace.sinks.replica.parts import Part, parts
 from tailrace.sinks.replica.target import read_table
 from tailrace.sinks.replica.upkeep import Upkeep
@@ -77,7 +77,7 @@ class Lake:
     def alter(self, *renamed: tuple[str, str], dropped: Sequence[str] = ()) -> None:
         self.number += 1
         change = SchemaChange(ALTER, None, self.number, renamed=renamed, dropped=tuple(dropped))
-        part = Part(Extent(0, None, Place(self.number, 1)), change=change)
+        part = Part(Extent(0, None, LogPlace(self.number, 1)), change=change)
         contents.write(self.batch(self.number), NAME, part)
 
     def rows(self) -> list[Row]:

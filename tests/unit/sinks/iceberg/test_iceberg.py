@@ -22,7 +22,7 @@ from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.iceberg import files, index
 from tailrace.sinks.replica.iceberg.index import Index
 from tailrace.sinks.replica.lakes import lake_at
-from tailrace.sinks.replica.marks import Extent, Place
+from tailrace.sinks.replica.marks import Extent, LogPlace
 from tailrace.sinks.replica.parts import Part
 from tailrace.sinks.replica.table import LakeError, LostRaceError, Mark
 from tests.unit.sinks.iceberg.lake import BAG, NAME, ORDERS, Change, Lake, order
@@ -199,7 +199,7 @@ def test_a_copy_that_is_discarded_leaves_no_file(lake: Lake) -> None:
 def test_a_catalog_that_does_not_answer_is_waited_for(tmp_path: Path) -> None:
     options = {"type": "rest", "uri": "http://localhost:9"}
     with pytest.raises(SinkAwayError, match="check lake"):
-        contents.write(MicroBatch("iceberg://lake", "query", 1, options), NAME, Part(Extent(0, None, Place(1, 1))))
+        contents.write(MicroBatch("iceberg://lake", "query", 1, options), NAME, Part(Extent(0, None, LogPlace(1, 1))))
 
 
 @pytest.mark.parametrize("wrong", [{"type": "oracle"}, {"type": "sql", "uri": "nonsense"}, {"type": "sql"}])

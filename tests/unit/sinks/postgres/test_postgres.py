@@ -21,7 +21,7 @@ from tailrace.sinks.replica import contents
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.health import seen
 from tailrace.sinks.replica.lakes import lake_at
-from tailrace.sinks.replica.marks import Extent, Place, newest
+from tailrace.sinks.replica.marks import Extent, LogPlace, newest
 from tailrace.sinks.replica.parts import Part, parts
 from tailrace.sinks.replica.postgres import connections, ledger, table
 from tailrace.sinks.replica.reports import TableReport
@@ -89,7 +89,7 @@ class Replica:
     def alter(self, *renamed: tuple[str, str], dropped: Sequence[str] = ()) -> None:
         self.number += 1
         change = SchemaChange(ALTER, None, self.number, renamed=renamed, dropped=tuple(dropped))
-        contents.write(self.batch(), NAME, Part(Extent(0, None, Place(self.number, 1)), change=change))
+        contents.write(self.batch(), NAME, Part(Extent(0, None, LogPlace(self.number, 1)), change=change))
 
     def query(self, text: str) -> list[tuple[Any, ...]]:
         """What a client of the database reads."""
@@ -258,7 +258,7 @@ def test_a_table_that_was_put_back_says_its_older_version(replica: Replica) -> N
     )
     record = newest(replica.table, "query")
     assert record is not None
-    assert record.place == Place(1, 5)
+    assert record.place == LogPlace(1, 5)
     lacking = replica.write(("u", None, order(2, "new")), known=known).lacking
     assert lacking is not None
     assert "put back to version" in lacking

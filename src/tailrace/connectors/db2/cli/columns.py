@@ -61,7 +61,7 @@ TRUNCATED = "01004"
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class ResultColumn:
     """A column of a result: its name, SQL type and size in the type's units, as the library tells them."""
 
     name: str
@@ -85,14 +85,14 @@ class Description:
         return self.kind in (_BINARY, _VARBINARY, _LONG_VARBINARY, _BLOB)
 
 
-def described(statement: c_void_p) -> list[Description]:
+def described(statement: c_void_p) -> list[ResultColumn]:
     """The columns of the result of a statement, none if it has no result. Raises Db2Error."""
     count = c_int16()
     call("SQLNumResultCols", STATEMENT, statement, ctypes.byref(count))
     return [_described(statement, place) for place in range(1, count.value + 1)]
 
 
-def _described(statement: c_void_p, place: int) -> Description:
+def _described(statement: c_void_p, place: int) -> ResultColumn:
     name, used = ctypes.create_string_buffer(1025), c_int16()
     kind, size, scale, nullable = c_int16(), c_uint32(), c_int16(), c_int16()
     given = (name, 1024, used, kind, size, scale, nullable)
@@ -103,10 +103,10 @@ def _described(statement: c_void_p, place: int) -> Description:
         place,
         *(ctypes.byref(each) if isinstance(each, c_int16 | c_uint32) else each for each in given),
     )
-    return Description(name.value.decode("utf-8"), kind.value, size.value, scale.value)
+    return ResultColumn(name.value.decode("utf-8"), kind.value, size.value, scale.value)
 
 
-def blocks(statement: c_void_p, columns: Sequence[Description], size: int, largest: Sequence[int]) -> Iterator[Block]:
+def blocks(statement: c_void_p, columns: Sequence[ResultColumn], size: int, largest: Sequence[int]) -> Iterator[Block]:
     """The rows of an executed statement in blocks of `size` rows, fewer where rows are wide. Raises Db2Error.
 
     `largest` are the bytes that the values of each large column take at most, 0 for other columns.
@@ -121,7 +121,7 @@ def blocks(statement: c_void_p, columns: Sequence[Description], size: int, large
         yield [column.values(fetched.value) for column in bound]
 
 
-def _width(column: Description, largest: int) -> int:
+def _width(column: ResultColumn, largest: int) -> int:
     if column.kind in _NUMBERS:
         return np.dtype(_NUMBERS[column.kind][1]).itemsize
     if column.kind in _STRUCTS:
@@ -139,7 +139,7 @@ def _width(column: Description, largest: int) -> int:
 class _Bound:
     """A column's buffer, the length of each value in it, and what makes an array of them."""
 
-    column: Description
+    column: ResultColumn
     buffer: np.ndarray[Any, Any]
     lengths: np.ndarray[Any, np.dtype[np.int32]]
     convert: Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any]], pa.Array]
@@ -149,7 +149,7 @@ class _Bound:
         return self.convert(self.buffer[:rows], self.lengths[:rows])
 
 
-def _bound(statement: c_void_p, place: int, column: Description, width: int, rows: int) -> _Bound:
+def _bound(statement: c_void_p, place: int, column: ResultColumn, width: int, rows: int) -> _Bound:
     buffer: np.ndarray[Any, Any]
     convert: Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any]], pa.Array]
     if column.kind in _NUMBERS:
@@ -202,7 +202,7 @@ def _timestamps(values: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> 
     return pa.array(np.where(null, 0, micros), pa.timestamp("us"), mask=null)
 
 
-def _variable(column: Description, values: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> pa.Array:
+def _variable(column: ResultColumn, values: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any]) -> pa.Array:
     """Texts or bytes, each in as many bytes as the longest may take. Raises Db2Error if one took more."""
     null = lengths == NULL_DATA
     room = values.shape[1] - (0 if column.is_binary else 2 if column.is_wide else 1)
@@ -246,7 +246,7 @@ def as_rows(found: Block) -> list[tuple[Any, ...]]:
     return list(zip(*(values.to_pylist() for values in found), strict=True))
 
 
-def longest(statement: str, columns: Sequence[Description]) -> str | None:
+def longest(statement: str, columns: Sequence[ResultColumn]) -> str | None:
     """A statement for the number of rows, and the length of the longest value of each large column; None without one.
 
     Large objects have their length beside them, so that this does not read them.
@@ -256,7 +256,7 @@ def longest(statement: str, columns: Sequence[Description]) -> str | None:
     return f"SELECT {', '.join(lengths)} FROM ({statement}) AS wanted ({', '.join(names)})" if lengths else None
 
 
-def room(column: Description, length: int) -> int:
+def room(column: ResultColumn, length: int) -> int:
     """The bytes that values of a large column take, whose length in the database is so much at most."""
     if column.kind == _BLOB:
         return length

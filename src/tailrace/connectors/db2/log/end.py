@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from tailrace.config import Config
 from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.change_tables.lsn import text_of
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.position import literal_of
 from tailrace.connectors.db2.statements import control_schema, name
@@ -34,10 +34,10 @@ def control(config: Config) -> str:
     return name(control_schema(config))
 
 
-def log_end(connection: Connection, config: Config) -> Reading:
+def log_end(connection: Connection, config: Config) -> LsnPosition:
     """How far the log is captured: every commit up to there is in the change tables."""
     found = connection.value(END.format(control=control(config)))
-    return Reading.of({config[DATABASE_DBNAME]: text_of(found)})
+    return LsnPosition.of({config[DATABASE_DBNAME]: text_of(found)})
 
 
 def server_time(connection: Connection) -> datetime:

@@ -15,7 +15,7 @@ from tailrace.connectors.db2.failures import FAILURES
 from tailrace.connectors.db2.log.end import control, log_end, server_time
 from tailrace.connectors.db2.position import literal_of
 from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
-from tailrace.connectors.shared_log import Gap
+from tailrace.connectors.shared_log import LogGap
 from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.errors import OffsetError
 
@@ -98,7 +98,7 @@ class Witness:
     unit: Unit | None
     was_behind: bool
 
-    def gap(self, connection: Connection, config: Config) -> Gap | None:
+    def gap(self, connection: Connection, config: Config) -> LogGap | None:
         """What is missing behind the position, or may be; None if nothing is. May raise the driver's errors."""
         if not self.lsn or self.read is None:
             return None
@@ -114,7 +114,7 @@ class Witness:
             return None
         return self._removed(connection, config, self.read)
 
-    def _removed(self, connection: Connection, config: Config, read: str) -> Gap | None:
+    def _removed(self, connection: Connection, config: Config, read: str) -> LogGap | None:
         """Why no unit of work is left up to the position, and whether later ones may be gone as well."""
         if is_aged(connection, config, read):
             return pruned(self.lsn)
@@ -127,9 +127,9 @@ class Witness:
         return None if copied is not None and copied >= self.unit.lsn else _emptied(self.lsn)
 
 
-def pruned(lsn: str) -> Gap:
+def pruned(lsn: str) -> LogGap:
     """The gap where changes were too old to be kept."""
-    return Gap(
+    return LogGap(
         OffsetError(
             f"pruning has removed changes that were not read, from LSN {lsn} on",
             where="IBMSNAP_UOW",
@@ -138,9 +138,9 @@ def pruned(lsn: str) -> Gap:
     )
 
 
-def _after_apply(lsn: str, copied: str) -> Gap:
+def _after_apply(lsn: str, copied: str) -> LogGap:
     own = "Give the pipeline a capture schema of its own, which Apply does not use"
-    return Gap(
+    return LogGap(
         OffsetError(
             f"pruning has removed changes that Apply has copied and that were not read: from LSN {lsn} to {copied}",
             where="IBMSNAP_UOW",
@@ -149,8 +149,8 @@ def _after_apply(lsn: str, copied: str) -> Gap:
     )
 
 
-def _emptied(lsn: str) -> Gap:
-    return Gap(
+def _emptied(lsn: str) -> LogGap:
+    return LogGap(
         OffsetError(
             "units of work are gone long before RETENTION_LIMIT: the change tables were emptied by hand or by a cold "
             f"start of the capture program, and changes from LSN {lsn} on may be lost",

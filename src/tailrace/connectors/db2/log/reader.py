@@ -12,7 +12,15 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.change_table import ChangeTable
-from tailrace.connectors.change_tables.changes import AFTER, AFTER_ALONE, BEFORE, DELETED, INSERTED, ChangeRows, Changes
+from tailrace.connectors.change_tables.changes import (
+    AFTER,
+    AFTER_ALONE,
+    BEFORE,
+    DELETED,
+    INSERTED,
+    ChangeRows,
+    ChangeTableRows,
+)
 from tailrace.connectors.change_tables.gap import InstanceGone
 from tailrace.connectors.change_tables.lsn import texts_of
 from tailrace.connectors.change_tables.tables import Instance
@@ -74,7 +82,7 @@ class RegisteredTable(ChangeTable):
         )
 
     @override
-    def incomplete(self, found: Changes) -> Mapping[str, pa.Array]:
+    def incomplete(self, found: ChangeTableRows) -> Mapping[str, pa.Array]:
         """See ChangeTable.incomplete: of a row that is gone by now nothing has the large objects any more."""
         if not self.large:
             return {}

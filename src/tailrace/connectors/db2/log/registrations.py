@@ -9,7 +9,7 @@ from tailrace.config import Config
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.db2.log.end import control
 from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
-from tailrace.connectors.shared_log import Gap
+from tailrace.connectors.shared_log import LogGap
 from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.errors import OffsetError
 
@@ -72,9 +72,9 @@ def resumed(before: Sequence[list[str]], now: Sequence[list[str]]) -> list[tuple
     return [((schema, table), since) for schema, table, since in before if (schema, table) not in left]
 
 
-def left_out(name: Name, lsn: str) -> Gap:
+def left_out(name: Name, lsn: str) -> LogGap:
     """The gap where a registration lacks changes behind a position."""
-    return Gap(
+    return LogGap(
         OffsetError(
             f"changes were not captured, or pruned, before they were read: from LSN {lsn} on",
             where=".".join(name),

@@ -19,7 +19,7 @@ _MOST_DIGITS = 8
 
 
 @dataclass(frozen=True)
-class Batch:
+class CursorBatch:
     """Documents of a cursor. `token` resumes a change stream behind all of them (BSON), None for another cursor.
 
     `cursor` is 0 when there are no more.
@@ -35,7 +35,7 @@ class Batch:
         return [bytes(data[start:end]) for start, end in places]
 
 
-def read_batch(answer: bytes) -> Batch:
+def read_batch(answer: bytes) -> CursorBatch:
     """The documents in a server's answer, which is BSON. Raises DecodeError."""
     buffer = Buffer([answer])
     whole = Values.documents(buffer, np.zeros(1, np.int64))
@@ -49,7 +49,7 @@ def read_batch(answer: bytes) -> Batch:
     start = int(token.starts[0])
     resume = buffer.data[start : start + _int32(buffer.data, start)[0]] if token.kinds[0] == DOCUMENT else None
     documents = Values.documents(buffer, _documents(buffer, int(array.starts[0])))
-    return Batch(documents, int(buffer.int64[number.starts[0]]), resume)
+    return CursorBatch(documents, int(buffer.int64[number.starts[0]]), resume)
 
 
 def _documents(buffer: Buffer, array: int) -> Ints:

@@ -21,7 +21,7 @@ from tailrace.connectors.mongodb.config import is_for_replica
 from tailrace.connectors.mongodb.documents import Documents, chosen
 from tailrace.connectors.mongodb.fields import CollectionFields
 from tailrace.connectors.mongodb.log.events import NO_TIME, ChangeEvents
-from tailrace.connectors.mongodb.log.lookup import Lookup, lacks_document
+from tailrace.connectors.mongodb.log.lookup import DocumentLookup, lacks_document
 from tailrace.connectors.mongodb.log.oplog import Oplog
 from tailrace.connectors.mongodb.log.pipeline import captured
 from tailrace.connectors.mongodb.log.stream import ChangeStream
@@ -68,7 +68,7 @@ def changes(config: Config, wanted: LogRange) -> Iterator[Chunk]:
         if stream is not None:
             stream.close()
         stream = (Oplog if config[CAPTURE_MODE] == OPLOG else ChangeStream)(config, wanted.start)
-    lookup = Lookup(config, stream.client) if is_for_replica(config) else None
+    lookup = DocumentLookup(config, stream.client) if is_for_replica(config) else None
     writer = Writer(config, None if record_format.is_current(config) else stream.set_name(), lookup)
     try:
         for events in stream.read(wanted.end):
@@ -87,7 +87,7 @@ class Writer:
     `set_name` is the replica set's name. With a `lookup` they are for a sink that keeps the content of collections.
     """
 
-    def __init__(self, config: Config, set_name: str | None = None, lookup: Lookup | None = None) -> None:
+    def __init__(self, config: Config, set_name: str | None = None, lookup: DocumentLookup | None = None) -> None:
         self._lookup = lookup
         self._set_name = None if record_format.is_current(config) else set_name
         self._is_current, self._is_debezium_1 = record_format.is_current(config), record_format.is_debezium_1(config)
@@ -135,7 +135,7 @@ class Writer:
         return [self._batch(found, ops, order[rows], schema, images)]
 
     def _rows(
-        self, events: ChangeEvents, ops: pa.Array, order: Ints, schema: TableSchema, lookup: Lookup
+        self, events: ChangeEvents, ops: pa.Array, order: Ints, schema: TableSchema, lookup: DocumentLookup
     ) -> list[ChangeBatch]:
         """Changes for a sink that keeps rows: each has its document, and the key of that."""
         whole = lookup.completed(schema.id, events)
@@ -220,7 +220,7 @@ class Writer:
         return pa.RecordBatch.from_pylist(marks, schema=MARKS)
 
 
-def pieces(events: ChangeEvents, lookup: Lookup) -> Iterator[ChangeEvents]:
+def pieces(events: ChangeEvents, lookup: DocumentLookup) -> Iterator[ChangeEvents]:
     """The events, those that drop or rename a collection each alone, and not too many whose documents are looked up."""
     is_alone = structural(events)
     lacking = np.cumsum(lacks_document(events))

@@ -30,7 +30,7 @@ def time_of_entry(entry: bytes) -> int:
     return int(_uint64.unpack(dict(elements(entry))[b"ts"][1])[0])
 
 
-class Lookup(Protocol):
+class MissingParts(Protocol):
     """What an entry does not have."""
 
     def entry(self, time: int) -> bytes:
@@ -40,7 +40,7 @@ class Lookup(Protocol):
         """The document of a key as it is now: of an array that an update cut, an entry has only the new length."""
 
 
-def change_events(entry: bytes, lookup: Lookup) -> Iterator[Event]:
+def change_events(entry: bytes, lookup: MissingParts) -> Iterator[Event]:
     """The change events of an entry: one, those of a transaction that it commits, or none."""
     fields = dict(elements(entry))
     if text_of(fields[b"op"]) != b"c":
@@ -95,7 +95,7 @@ def _copied(entry: Fields, *names: tuple[bytes, bytes]) -> list[bytes]:
     return [element(name, entry[own]) for own, name in names if own in entry]
 
 
-def _parts(committing: Fields, lookup: Lookup) -> Iterator[Fields]:
+def _parts(committing: Fields, lookup: MissingParts) -> Iterator[Fields]:
     """The entries of a transaction from the last one back; none for an entry that commits nothing."""
     command = dict(elements(committing[b"o"][1]))
     if b"commitTransaction" not in command and (
@@ -117,7 +117,7 @@ def _operations(part: Fields) -> Iterator[bytes]:
         yield from (value for _, (_, value) in elements(operations[1]))
 
 
-def _event(operation: Fields, entry: Fields, place: int, lookup: Lookup) -> Iterator[Event]:
+def _event(operation: Fields, entry: Fields, place: int, lookup: MissingParts) -> Iterator[Event]:
     """The event of an operation: the entry itself, or one of several in it. `place` is the place in it."""
     kind, namespace = _KINDS.get(text_of(operation[b"op"])), text_of(operation[b"ns"])
     database, _, collection = namespace.partition(b".")
@@ -139,7 +139,7 @@ def _event(operation: Fields, entry: Fields, place: int, lookup: Lookup) -> Iter
     yield (namespace.decode(),), event
 
 
-def _change(kind: bytes, operation: Fields, lookup: Lookup) -> tuple[bytes, list[bytes]]:
+def _change(kind: bytes, operation: Fields, lookup: MissingParts) -> tuple[bytes, list[bytes]]:
     """The type of an operation's event, and the members that tell what it did to which document."""
     found, key = operation[b"o"], operation.get(b"o2", operation[b"o"])
     if kind == b"delete":

@@ -23,7 +23,7 @@ from tailrace.connectors.mongodb.types.layout import (
     Values,
 )
 from tailrace.connectors.mongodb.types.names import Names
-from tailrace.connectors.mongodb.types.scalars import Style
+from tailrace.connectors.mongodb.types.scalars import ValueStyle
 from tailrace.connectors.mongodb.types.strings import raw_values, spread, string_column
 from tailrace.connectors.mongodb.types.walk import members
 from tailrace.model.arrow import indices, mask
@@ -186,7 +186,7 @@ class ChangeEvents:
         described: Flags = self._descriptions.kinds == DOCUMENT
         return described
 
-    def key_text(self, style: Style) -> pa.Array:
+    def key_text(self, style: ValueStyle) -> pa.Array:
         """The JSON text of each document's `_id`."""
         return json_text(self.keys, style)
 

@@ -9,7 +9,7 @@ import numpy as np
 from bson import encode
 from bson.raw_bson import RawBSONDocument
 
-from tailrace.connectors.mongodb.log.batch import Batch
+from tailrace.connectors.mongodb.log.batch import CursorBatch
 from tailrace.connectors.mongodb.types.layout import Buffer, Values
 from tailrace.connectors.mongodb.types.names import Names
 from tailrace.connectors.mongodb.types.walk import members
@@ -30,7 +30,7 @@ class Fragments:
         """Whether the last event is not complete."""
         return bool(self._found)
 
-    def whole(self, batch: Batch) -> Values:
+    def whole(self, batch: CursorBatch) -> Values:
         """The batch's events, those that this batch completes put together. Raises SourceError for a gap."""
         documents = batch.documents
         if not self._found and not (len(documents) and (_NAMES.find(documents.buffer, members(documents)) >= 0).any()):

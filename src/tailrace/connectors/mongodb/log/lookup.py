@@ -47,7 +47,7 @@ class Completed:
     lacking: str | None = None
 
 
-class Lookup:
+class DocumentLookup:
     """Looks up documents over the client of a stream. `size` documents at a time are about as many as memory takes."""
 
     def __init__(self, config: Config, client: Callable[[], Client]) -> None:

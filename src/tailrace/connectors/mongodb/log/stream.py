@@ -27,7 +27,7 @@ from tailrace.connectors.mongodb.client import (
     set_name,
 )
 from tailrace.connectors.mongodb.config import is_for_replica
-from tailrace.connectors.mongodb.log.batch import Batch, read_batch
+from tailrace.connectors.mongodb.log.batch import CursorBatch, read_batch
 from tailrace.connectors.mongodb.log.events import ChangeEvents
 from tailrace.connectors.mongodb.log.fragments import Fragments
 from tailrace.connectors.mongodb.log.pipeline import stages
@@ -121,7 +121,7 @@ class ChangeStream:
                     return events, None
                 return events, of_token(decode(batch.token))
 
-    def _answer(self) -> Batch:
+    def _answer(self) -> CursorBatch:
         if self._cursor == 0:
             self._session = self.client().start_session(causal_consistency=False)
             found = self._run(self._opening())
@@ -149,7 +149,7 @@ class ChangeStream:
             "cursor": {},
         }
 
-    def _run(self, command: dict[str, Any]) -> Batch:
+    def _run(self, command: dict[str, Any]) -> CursorBatch:
         database, _ = target(self._config)
         answer = self.client()[database].command(command, codec_options=RAW, session=self._session)
         return read_batch(bytes(answer.raw))

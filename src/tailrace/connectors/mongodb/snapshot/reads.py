@@ -13,7 +13,7 @@ from pymongo import ReadPreference
 from pymongo.errors import OperationFailure
 
 from tailrace.connectors.mongodb.client import ALL_DATES, RAW, SNAPSHOT_UNAVAILABLE, Client
-from tailrace.connectors.mongodb.log.batch import Batch, read_batch
+from tailrace.connectors.mongodb.log.batch import CursorBatch, read_batch
 from tailrace.connectors.mongodb.position import number, timestamp
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
@@ -75,7 +75,7 @@ def of_collection(uuid: bytes | None) -> Find:
     return {} if uuid is None else {"collectionUUID": Binary(uuid, UUID_SUBTYPE)}
 
 
-def batches(client: Client, table: TableId, options: Mapping[str, Any]) -> Iterator[Batch]:
+def batches(client: Client, table: TableId, options: Mapping[str, Any]) -> Iterator[CursorBatch]:
     """The answers of a `find`, each with some documents or none.
 
     The server reads a capped collection as of no time, so it is read as it is now: the log sends what came since again.

@@ -31,7 +31,7 @@ from tailrace.connectors.mongodb.position import DESCRIPTION_TYPE, end_of
 from tailrace.connectors.mongodb.snapshot.reads import at_time, batches, between, of_collection
 from tailrace.connectors.mongodb.types.layout import Buffer, Values
 from tailrace.connectors.notifications import notify
-from tailrace.connectors.snapshots import Place, SnapshotGone
+from tailrace.connectors.snapshots import SnapshotGone, SnapshotPlace
 from tailrace.connectors.table_split import TableSplit
 from tailrace.errors import SourceError
 from tailrace.model.arrow import repeat
@@ -83,10 +83,10 @@ class Split(TableSplit):
 
     @property
     @override
-    def resume_point(self) -> Place | None:
+    def resume_point(self) -> SnapshotPlace | None:
         if self.low_text is None:
             return None
-        return Place((), (self.low_text,), self.snapshot)
+        return SnapshotPlace((), (self.low_text,), self.snapshot)
 
 
 def read(config: Config, split: Split) -> Iterator[Chunk]:

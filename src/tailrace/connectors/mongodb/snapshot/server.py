@@ -24,7 +24,7 @@ from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.signal import Mark, Signal
 from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import Failures, OnDemandSnapshots
-from tailrace.connectors.snapshots import Place, SnapshotGone
+from tailrace.connectors.snapshots import SnapshotGone, SnapshotPlace
 from tailrace.model.table import TableId
 from tailrace.override import override
 
@@ -89,7 +89,7 @@ class MongoSnapshots(OnDemandSnapshots):
         config: Config,
         handle: Handle,
         wanted: Mapping[str, str | None] | None,
-        place: Place | None,
+        place: SnapshotPlace | None,
         plan: Callable[[splits.MongoCuts], list[Split]],
     ) -> list[Split]:
         if not handle.is_valid(config):

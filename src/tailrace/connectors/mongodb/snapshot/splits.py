@@ -17,7 +17,7 @@ from tailrace.connectors.mongodb.snapshot.rows import Moment, Split
 from tailrace.connectors.mongodb.snapshot.user_filter import limit, user_filter
 from tailrace.connectors.refusals import refusals
 from tailrace.connectors.snapshot_ports import Cuts
-from tailrace.connectors.snapshots import Place, SnapshotGone
+from tailrace.connectors.snapshots import SnapshotGone, SnapshotPlace
 from tailrace.connectors.split_sizes import pieces
 from tailrace.model.table import TableId
 from tailrace.override import override
@@ -51,7 +51,7 @@ class MongoCuts(Cuts):
         return self._collections.read_first()
 
     @override
-    def splits(self, table: TableId, resumed: Place | None) -> list[Split]:
+    def splits(self, table: TableId, resumed: SnapshotPlace | None) -> list[Split]:
         """See Cuts.splits: a collection without documents has one split."""
         size = size_of(self._client, table)
         low = resumed.last[0] if resumed is not None and resumed.last is not None else None

@@ -33,7 +33,7 @@ from tailrace.model.text.strings import bytes_of
 
 
 @dataclass(frozen=True)
-class Edit:
+class FieldEdit:
     """Fields to remove or rename: `way` has the names of the fields that they are in, one set for each level.
 
     `fields` maps a name to its new name, or to None to remove it. Of an array on the way each document is meant.
@@ -62,7 +62,7 @@ def compact(values: Values) -> Values:
     return Values(Buffer([raw.buffers()[2]] if len(rows) else []), kinds, starts)
 
 
-def apply(values: Values, edit: Edit) -> Values:
+def apply(values: Values, edit: FieldEdit) -> Values:
     """The edited documents. Raises DecodeError where a field would get a name that its document has."""
     levels = [_Level(values, np.zeros(len(values), np.int64))]
     for names in edit.way:

@@ -24,7 +24,7 @@ from tailrace.connectors.mongodb.types.layout import (
     Ints,
     Values,
 )
-from tailrace.connectors.mongodb.types.scalars import Fragment, Mode, Style, fragment
+from tailrace.connectors.mongodb.types.scalars import ScalarTexts, ValueMode, ValueStyle, fragment
 from tailrace.connectors.mongodb.types.shapes import Shaped, Shapes
 from tailrace.connectors.mongodb.types.strings import slices, string_column
 from tailrace.connectors.mongodb.types.tree import Tree, tree
@@ -32,14 +32,14 @@ from tailrace.connectors.mongodb.types.walk import is_container
 from tailrace.javalike.escapes import escape
 from tailrace.model.arrow import indices, join, repeat
 
-STRICT = Style(Mode.STRICT)
-RELAXED = Style(Mode.RELAXED)
-EXTENDED = Style(Mode.EXTENDED)
-SPACED = Style(Mode.RELAXED, ", ")  # as BsonDocument.toJson() writes without settings
+STRICT = ValueStyle(ValueMode.STRICT)
+RELAXED = ValueStyle(ValueMode.RELAXED)
+EXTENDED = ValueStyle(ValueMode.EXTENDED)
+SPACED = ValueStyle(ValueMode.RELAXED, ", ")  # as BsonDocument.toJson() writes without settings
 _AT_A_TIME = 1 << 21  # bytes of BSON: pieces and elements of so many stay in a processor's cache
 
 
-def json_text(values: Values, style: Style) -> pa.Array:
+def json_text(values: Values, style: ValueStyle) -> pa.Array:
     """The JSON text of each value, null where there is none. Raises DecodeError."""
     containers = is_container(values.kinds)
     if containers.all():
@@ -63,11 +63,11 @@ def _in_order(groups: Sequence[Ints], texts: Sequence[pa.Array]) -> pa.Array:
     return pa.concat_arrays(texts).take(indices(places))
 
 
-def _scalars(values: Values, kind: int, rows: Ints, style: Style) -> pa.Array:
+def _scalars(values: Values, kind: int, rows: Ints, style: ValueStyle) -> pa.Array:
     return fragment(values.buffer, kind, values.starts[rows], style).whole(len(rows)).cast(pa.string())
 
 
-def _documents(values: Values, style: Style) -> pa.Array:
+def _documents(values: Values, style: ValueStyle) -> pa.Array:
     """The texts of documents, arrays and codes with a scope, some megabytes at a time."""
     before = np.cumsum(values.buffer.int32[values.starts].astype(np.int64)) // _AT_A_TIME
     cuts = [0, *(np.flatnonzero(np.diff(before)) + 1).tolist(), len(values)]
@@ -79,7 +79,7 @@ def _documents(values: Values, style: Style) -> pa.Array:
     return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
 
 
-def _part(values: Values, style: Style, shapes: Shapes) -> pa.Array:
+def _part(values: Values, style: ValueStyle, shapes: Shapes) -> pa.Array:
     found, others = shapes.split(values)
     groups, texts = [each.rows for each in found], [_shaped(values.buffer, each, style) for each in found]
     if len(others) or not found:
@@ -88,7 +88,7 @@ def _part(values: Values, style: Style, shapes: Shapes) -> pa.Array:
     return _in_order(groups, texts)
 
 
-def _shaped(buffer: Buffer, shaped: Shaped, style: Style) -> pa.Array:
+def _shaped(buffer: Buffer, shaped: Shaped, style: ValueStyle) -> pa.Array:
     """The texts of documents of one shape: texts that all have, and a column between each two."""
     parts: list[str | pa.Array] = []
     text, separator = "{", ""
@@ -107,7 +107,7 @@ def _shaped(buffer: Buffer, shaped: Shaped, style: Style) -> pa.Array:
     return join(*parts, text) if parts else repeat(text, len(shaped.rows))
 
 
-def _assemble(values: Values, style: Style) -> pa.Array:
+def _assemble(values: Values, style: ValueStyle) -> pa.Array:
     elements = tree(values)
     pieces = _Pieces()
     fragments, value_pieces = _values(values, elements, style, pieces)
@@ -125,9 +125,9 @@ def _assemble(values: Values, style: Style) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), len(values), [None, pa.py_buffer(offsets), text.buffers()[2]])
 
 
-def _values(values: Values, elements: Tree, style: Style, pieces: _Pieces) -> tuple[dict[int, Fragment], Ints]:
+def _values(values: Values, elements: Tree, style: ValueStyle, pieces: _Pieces) -> tuple[dict[int, ScalarTexts], Ints]:
     """How the kinds that there are begin and end, and which piece is the text of each value."""
-    fragments: dict[int, Fragment] = {}
+    fragments: dict[int, ScalarTexts] = {}
     chosen = np.empty(len(elements.kinds), np.int64)
     for kind in np.flatnonzero(np.bincount(elements.kinds, minlength=256)).tolist():
         rows = np.flatnonzero(elements.kinds == kind)
@@ -143,16 +143,18 @@ def _values(values: Values, elements: Tree, style: Style, pieces: _Pieces) -> tu
     return fragments, chosen
 
 
-def _fragment(values: Values, elements: Tree, kind: int, rows: Ints, style: Style) -> Fragment:
+def _fragment(values: Values, elements: Tree, kind: int, rows: Ints, style: ValueStyle) -> ScalarTexts:
     if kind in (END, DOCUMENT, ARRAY):
-        return Fragment({END: "", DOCUMENT: "{", ARRAY: "["}[kind])
+        return ScalarTexts({END: "", DOCUMENT: "{", ARRAY: "["}[kind])
     if kind == CODE_WITH_SCOPE:
         code = escape(string_column(values.buffer, elements.starts[rows] + 4))
-        return Fragment('{"$code": "', code, f'"{style.separator}"$scope": {{')
+        return ScalarTexts('{"$code": "', code, f'"{style.separator}"$scope": {{')
     return fragment(values.buffer, kind, elements.starts[rows], style)
 
 
-def _between(elements: Tree, fragments: dict[int, Fragment], named: Flags, style: Style, pieces: _Pieces) -> Ints:
+def _between(
+    elements: Tree, fragments: dict[int, ScalarTexts], named: Flags, style: ValueStyle, pieces: _Pieces
+) -> Ints:
     """The pieces before names: the end of the last value, a comma unless the element is in that value, a quote."""
     last = np.zeros(len(elements.kinds), np.uint8)  # the kind of the element before; a row's value comes after nothing
     last[1:] = elements.kinds[:-1]
@@ -168,7 +170,7 @@ def _between(elements: Tree, fragments: dict[int, Fragment], named: Flags, style
     return first
 
 
-def _numbers(fragments: dict[int, Fragment]) -> Ints:
+def _numbers(fragments: dict[int, ScalarTexts]) -> Ints:
     """For each kind, its number among those that there are."""
     numbers = np.zeros(256, np.int64)
     numbers[list(fragments)] = np.arange(len(fragments))

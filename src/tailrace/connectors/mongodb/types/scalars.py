@@ -28,7 +28,7 @@ _LAST_DATE = 253402300799999  # the end of the year 9999, in milliseconds
 _FRACTIONS = pa.array([f".{part:03d}".rstrip("0") if part else "" for part in range(1000)], pa.string())
 
 
-class Mode(Enum):
+class ValueMode(Enum):
     """How values are written that JSON has no type for: the `JsonMode`s of the driver."""
 
     STRICT = "strict"
@@ -37,15 +37,15 @@ class Mode(Enum):
 
 
 @dataclass(frozen=True)
-class Style:
+class ValueStyle:
     """A mode, and what separates members: "," or ", "."""
 
-    mode: Mode
+    mode: ValueMode
     separator: str = ","
 
 
 @dataclass(frozen=True)
-class Fragment:
+class ScalarTexts:
     """Texts with what stands before and after each; one text for all rows is in `left`."""
 
     left: str
@@ -59,39 +59,39 @@ class Fragment:
         return join(self.left, self.texts, self.right) if self.left or self.right else self.texts
 
 
-Writer = Callable[[Buffer, Ints, Style], Fragment]
+Writer = Callable[[Buffer, Ints, ValueStyle], ScalarTexts]
 
 
-def fragment(buffer: Buffer, kind: int, starts: Ints, style: Style) -> Fragment:
+def fragment(buffer: Buffer, kind: int, starts: Ints, style: ValueStyle) -> ScalarTexts:
     """The JSON of values of one kind, which is no document, array or code with a scope."""
     return _WRITERS[kind](buffer, starts, style)
 
 
-def _double(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
+def _double(buffer: Buffer, starts: Ints, style: ValueStyle) -> ScalarTexts:
     numbers = buffer.float64[starts]
     finite = np.isfinite(numbers)
     texts = float_text(pa.array(np.where(finite, numbers, 0.0)))
     if not finite.all():
         odd = np.where(np.isnan(numbers[~finite]), "NaN", np.where(numbers[~finite] > 0, "Infinity", "-Infinity"))
         names = pa.array(odd.tolist(), pa.string())
-        names = join('{"$numberDouble": "', names, '"}') if style.mode is Mode.RELAXED else names
+        names = join('{"$numberDouble": "', names, '"}') if style.mode is ValueMode.RELAXED else names
         texts = pc.replace_with_mask(texts.cast(pa.string()), mask(~finite), names)
-    if style.mode is Mode.EXTENDED:
-        return Fragment('{"$numberDouble": "', texts, '"}')
-    return Fragment("", texts)
+    if style.mode is ValueMode.EXTENDED:
+        return ScalarTexts('{"$numberDouble": "', texts, '"}')
+    return ScalarTexts("", texts)
 
 
-def _string(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
-    return Fragment('"', escape(string_column(buffer, starts)), '"')
+def _string(buffer: Buffer, starts: Ints, style: ValueStyle) -> ScalarTexts:
+    return ScalarTexts('"', escape(string_column(buffer, starts)), '"')
 
 
-def _binary(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
+def _binary(buffer: Buffer, starts: Ints, style: ValueStyle) -> ScalarTexts:
     text = base64(binary_column(buffer, starts))
     subtypes = _fixed(_CAPITAL_HEX[buffer.uint8[starts + 4][:, None]].view(np.uint8))
-    if style.mode is Mode.STRICT:
-        return Fragment('{"$binary": "', join(text, f'"{style.separator}"$type": "', subtypes), '"}')
+    if style.mode is ValueMode.STRICT:
+        return ScalarTexts('{"$binary": "', join(text, f'"{style.separator}"$type": "', subtypes), '"}')
     between = f'"{style.separator}"subType": "'
-    return Fragment('{"$binary": {"base64": "', join(text, between, subtypes), '"}}')
+    return ScalarTexts('{"$binary": {"base64": "', join(text, between, subtypes), '"}}')
 
 
 def binary_column(buffer: Buffer, starts: Ints) -> pa.Array:
@@ -100,8 +100,8 @@ def binary_column(buffer: Buffer, starts: Ints) -> pa.Array:
     return byte_slices(buffer, starts + 5 + 4 * (buffer.uint8[starts + 4] == _OLD_BINARY), ends)
 
 
-def _object_id(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
-    return Fragment('{"$oid": "', object_id_text(buffer, starts), '"}')
+def _object_id(buffer: Buffer, starts: Ints, style: ValueStyle) -> ScalarTexts:
+    return ScalarTexts('{"$oid": "', object_id_text(buffer, starts), '"}')
 
 
 def object_id_text(buffer: Buffer, starts: Ints) -> pa.Array:
@@ -109,25 +109,25 @@ def object_id_text(buffer: Buffer, starts: Ints) -> pa.Array:
     return _fixed(_HEX[buffer.uint8[starts[:, None] + np.arange(12)]].view(np.uint8))
 
 
-def _boolean(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
+def _boolean(buffer: Buffer, starts: Ints, style: ValueStyle) -> ScalarTexts:
     flags = buffer.uint8[starts]
     if flags.size and flags.max() > 1:
         raise broken(buffer, int(starts[flags.argmax()]), "a boolean")
-    return Fragment("", pc.if_else(mask(flags == 1), literal("true"), literal("false")))
+    return ScalarTexts("", pc.if_else(mask(flags == 1), literal("true"), literal("false")))
 
 
-def _date(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
+def _date(buffer: Buffer, starts: Ints, style: ValueStyle) -> ScalarTexts:
     times = buffer.int64[starts]
-    if style.mode is Mode.STRICT:
-        return Fragment('{"$date": ', _digits(times), "}")
-    if style.mode is Mode.EXTENDED:
-        return Fragment('{"$date": {"$numberLong": "', _digits(times), '"}}')
+    if style.mode is ValueMode.STRICT:
+        return ScalarTexts('{"$date": ', _digits(times), "}")
+    if style.mode is ValueMode.EXTENDED:
+        return ScalarTexts('{"$date": {"$numberLong": "', _digits(times), '"}}')
     iso = (times >= 0) & (times <= _LAST_DATE)
     texts = join('"', iso_text(np.where(iso, times, 0)), '"')
     if not iso.all():
         numbers = join('{"$numberLong": "', _digits(times[~iso]), '"}')
         texts = pc.replace_with_mask(texts, mask(~iso), numbers)
-    return Fragment('{"$date": ', texts, "}")
+    return ScalarTexts('{"$date": ', texts, "}")
 
 
 def iso_text(times: Ints) -> pa.Array:
@@ -138,55 +138,59 @@ def iso_text(times: Ints) -> pa.Array:
     return join(_fixed(text), _FRACTIONS.take(indices(times % 1000)), "Z")
 
 
-def _expression(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
+def _expression(buffer: Buffer, starts: Ints, style: ValueStyle) -> ScalarTexts:
     pattern_ends = buffer.zero_from(starts)
     pattern = escape(slices(buffer, starts, pattern_ends))
     options = slices(buffer, pattern_ends + 1, buffer.zero_from(pattern_ends + 1)).to_pylist()
     sorted_ = escape(pa.array(["".join(sorted(text)) for text in options], pa.string()))
-    if style.mode is Mode.STRICT:
-        return Fragment('{"$regex": "', join(pattern, f'"{style.separator}"$options": "', sorted_), '"}')
+    if style.mode is ValueMode.STRICT:
+        return ScalarTexts('{"$regex": "', join(pattern, f'"{style.separator}"$options": "', sorted_), '"}')
     between = f'"{style.separator}"options": "'
-    return Fragment('{"$regularExpression": {"pattern": "', join(pattern, between, sorted_), '"}}')
+    return ScalarTexts('{"$regularExpression": {"pattern": "', join(pattern, between, sorted_), '"}}')
 
 
-def _pointer(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
+def _pointer(buffer: Buffer, starts: Ints, style: ValueStyle) -> ScalarTexts:
     name = escape(string_column(buffer, starts))
     target = object_id_text(buffer, starts + 4 + buffer.int32[starts])
     texts = join(name, f'"{style.separator}"$id": {{"$oid": "', target)
-    if style.mode is Mode.EXTENDED:
-        return Fragment('{"$dbPointer": {"$ref": "', texts, '"}}}')
-    return Fragment('{"$ref": "', texts, '"}}')
+    if style.mode is ValueMode.EXTENDED:
+        return ScalarTexts('{"$dbPointer": {"$ref": "', texts, '"}}}')
+    return ScalarTexts('{"$ref": "', texts, '"}}')
 
 
-def _code(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
-    return Fragment('{"$code": "', escape(string_column(buffer, starts)), '"}')
+def _code(buffer: Buffer, starts: Ints, style: ValueStyle) -> ScalarTexts:
+    return ScalarTexts('{"$code": "', escape(string_column(buffer, starts)), '"}')
 
 
-def _symbol(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
-    return Fragment('{"$symbol": "', escape(string_column(buffer, starts)), '"}')
+def _symbol(buffer: Buffer, starts: Ints, style: ValueStyle) -> ScalarTexts:
+    return ScalarTexts('{"$symbol": "', escape(string_column(buffer, starts)), '"}')
 
 
-def _int32(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
+def _int32(buffer: Buffer, starts: Ints, style: ValueStyle) -> ScalarTexts:
     digits = _digits(buffer.int32[starts])
-    return Fragment('{"$numberInt": "', digits, '"}') if style.mode is Mode.EXTENDED else Fragment("", digits)
+    return (
+        ScalarTexts('{"$numberInt": "', digits, '"}') if style.mode is ValueMode.EXTENDED else ScalarTexts("", digits)
+    )
 
 
-def _int64(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
+def _int64(buffer: Buffer, starts: Ints, style: ValueStyle) -> ScalarTexts:
     digits = _digits(buffer.int64[starts])
-    return Fragment("", digits) if style.mode is Mode.RELAXED else Fragment('{"$numberLong": "', digits, '"}')
+    return (
+        ScalarTexts("", digits) if style.mode is ValueMode.RELAXED else ScalarTexts('{"$numberLong": "', digits, '"}')
+    )
 
 
-def _timestamp(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
+def _timestamp(buffer: Buffer, starts: Ints, style: ValueStyle) -> ScalarTexts:
     seconds, number = _digits(buffer.uint32[starts + 4]), _digits(buffer.uint32[starts])
-    return Fragment('{"$timestamp": {"t": ', join(seconds, f'{style.separator}"i": ', number), "}}")
+    return ScalarTexts('{"$timestamp": {"t": ', join(seconds, f'{style.separator}"i": ', number), "}}")
 
 
-def _decimal(buffer: Buffer, starts: Ints, style: Style) -> Fragment:
-    return Fragment('{"$numberDecimal": "', decimal_text(buffer, starts), '"}')
+def _decimal(buffer: Buffer, starts: Ints, style: ValueStyle) -> ScalarTexts:
+    return ScalarTexts('{"$numberDecimal": "', decimal_text(buffer, starts), '"}')
 
 
 def _constant(text: str) -> Writer:
-    return lambda buffer, starts, style: Fragment(text)
+    return lambda buffer, starts, style: ScalarTexts(text)
 
 
 def _digits(numbers: npt.NDArray[np.integer[Any]]) -> pa.Array:

@@ -37,7 +37,7 @@ _MOST_ELEMENTS = 200
 
 
 @dataclass(frozen=True)
-class Step:
+class ShapeElement:
     """An element of a shape, or an END. `head` is its type, its name and a zero byte; `name` is JSON text.
 
     `parent` is the kind of what it is in, or of what ends.
@@ -54,7 +54,7 @@ class Shaped:
     """Documents of one shape: their rows, and for each step where its value begins in each of them."""
 
     rows: Ints
-    steps: Sequence[Step]
+    steps: Sequence[ShapeElement]
     starts: Sequence[Ints]
 
 
@@ -62,7 +62,7 @@ class Shapes:
     """The shapes that documents have had; keep one for the documents of a batch."""
 
     def __init__(self) -> None:
-        self._known: list[list[Step]] = []
+        self._known: list[list[ShapeElement]] = []
         self._misses = 0
 
     def split(self, values: Values) -> tuple[list[Shaped], Ints]:
@@ -84,7 +84,7 @@ class Shapes:
         return found, left
 
 
-def _separate(values: Values, rows: Ints, steps: Sequence[Step], found: list[Shaped]) -> Ints:
+def _separate(values: Values, rows: Ints, steps: Sequence[ShapeElement], found: list[Shaped]) -> Ints:
     """Add the rows of this shape to `found`, if they are enough; the other rows are returned."""
     if len(rows) < FEWEST or not steps:
         return rows
@@ -97,7 +97,7 @@ def _separate(values: Values, rows: Ints, steps: Sequence[Step], found: list[Sha
     return rows[others]
 
 
-def _steps_of(value: Values) -> list[Step]:
+def _steps_of(value: Values) -> list[ShapeElement]:
     """The shape of a document; none if it is too long, damaged, or has a code with a scope."""
     buffer = value.buffer
     try:
@@ -114,7 +114,7 @@ def _steps_of(value: Values) -> list[Step]:
         for kind, (first, last) in zip(kinds, places, strict=True)
     ]
     texts = ["" if parent == ARRAY else f'"{name}": ' for parent, name in zip(parents, names, strict=True)]
-    return [Step(*each) for each in zip(kinds, parents, heads, texts, strict=True)]
+    return [ShapeElement(*each) for each in zip(kinds, parents, heads, texts, strict=True)]
 
 
 class _Match:
@@ -127,7 +127,7 @@ class _Match:
         self._open = [documents]
         self._at = documents + 4
 
-    def follow(self, steps: Sequence[Step]) -> bool:
+    def follow(self, steps: Sequence[ShapeElement]) -> bool:
         """Whether enough documents have all steps."""
         for step in steps:
             self._keep(self._at + len(step.head) <= self.buffer.size)

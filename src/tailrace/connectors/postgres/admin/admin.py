@@ -8,7 +8,7 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.config.options.databases import DATABASE_DBNAME, DATABASE_HOSTNAME
-from tailrace.connectors.debezium_offset import Entry, findings
+from tailrace.connectors.debezium_offset import OffsetEntry, findings
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Admin, Begun, Position, SourceState, TableOverview
 from tailrace.connectors.postgres import takeover
@@ -61,7 +61,7 @@ class PostgresAdmin(Admin):
         return published.problems(self._config, begun=begun)
 
     @override
-    def as_debezium(self, position: Position) -> list[Entry]:
+    def as_debezium(self, position: Position) -> list[OffsetEntry]:
         return takeover.entries_of(self._config, parse_lsn(position.to_text()))
 
     @override

@@ -17,7 +17,7 @@ from tailrace.config.overrides import unmatched
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.catalog.table_keys import TableKeys, table_keys
-from tailrace.connectors.postgres.server.published import Table, shown, unlogged
+from tailrace.connectors.postgres.server.published import PublishedTable, shown, unlogged
 from tailrace.connectors.postgres.snapshot.selects import grants
 from tailrace.connectors.shared_keys import Indexed, shared_keys
 from tailrace.model.table import TableId
@@ -38,7 +38,7 @@ ORDER BY 2, 3
 
 
 @dataclass(frozen=True)
-class CapturedTable(Table):
+class CheckedTable(PublishedTable):
     """A table the filters let in. `key` is the event's key, `identity` the columns of an old row image."""
 
     readable: bool
@@ -52,7 +52,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def captured_tables(connection: psycopg.Connection[dict[str, Any]], config: Config) -> list[CapturedTable]:
+def captured_tables(connection: psycopg.Connection[dict[str, Any]], config: Config) -> list[CheckedTable]:
     """The tables of the connection's database that the filters let in."""
     wanted = TableFilter.from_config(config)
     found = connection.cursor(row_factory=dict_row).execute(_TABLES)
@@ -61,10 +61,10 @@ def captured_tables(connection: psycopg.Connection[dict[str, Any]], config: Conf
     return [_captured(row, keys[row["oid"]], config) for row in rows]
 
 
-def _captured(row: dict[str, Any], keys: TableKeys, config: Config) -> CapturedTable:
+def _captured(row: dict[str, Any], keys: TableKeys, config: Config) -> CheckedTable:
     columns = row["columns"] or []
     id_ = _id(row["schema"], row["table"], config)
-    return CapturedTable(
+    return CheckedTable(
         row["schema"],
         row["table"],
         row["partitioned"],
@@ -81,7 +81,7 @@ def _id(schema: str, table: str, config: Config) -> TableId:
     return TableId(config[DATABASE_DBNAME], schema, table)
 
 
-def tables_findings(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding]:
+def tables_findings(tables: Sequence[CheckedTable], config: Config) -> Iterator[Finding]:
     """What is to be said about the captured tables, one finding a kind of problem."""
     if not tables:
         yield Finding(
@@ -100,7 +100,7 @@ def tables_findings(tables: Sequence[CapturedTable], config: Config) -> Iterator
     yield from _identity([table for table in tables if not table.is_partitioned and not table.unlogged])
 
 
-def _select(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding]:
+def _select(tables: Sequence[CheckedTable], config: Config) -> Iterator[Finding]:
     if not SnapshotMode.of(config).at_first:
         return
     wanted = TableFilter.from_config(config)
@@ -114,7 +114,7 @@ def _select(tables: Sequence[CapturedTable], config: Config) -> Iterator[Finding
         yield Finding("select", True, "the snapshot may read them")
 
 
-def _identity(tables: Sequence[CapturedTable]) -> Iterator[Finding]:
+def _identity(tables: Sequence[CheckedTable]) -> Iterator[Finding]:
     full = "ALTER TABLE {} REPLICA IDENTITY FULL"
     refused = [table for table in tables if not table.identity]
     uncovered = [table for table in tables if table.identity and not table.key <= table.identity]
@@ -133,6 +133,6 @@ def _identity(tables: Sequence[CapturedTable]) -> Iterator[Finding]:
         yield Finding("identity", True, "every key is covered by its table's replica identity")
 
 
-def _statements(tables: Sequence[CapturedTable], statement: str) -> str:
+def _statements(tables: Sequence[CheckedTable], statement: str) -> str:
     """The statement for each table, all of them, so that it can be run as it is."""
     return "; ".join(statement.format(table.quoted) for table in tables)

@@ -18,7 +18,7 @@ from tailrace.connectors.ports import Begun
 from tailrace.connectors.postgres.admin.check_ddl import ddl_findings
 from tailrace.connectors.postgres.admin.check_encoding import encoding_findings
 from tailrace.connectors.postgres.admin.check_replica import replica_findings
-from tailrace.connectors.postgres.admin.check_tables import CapturedTable, captured_tables, quoted, tables_findings
+from tailrace.connectors.postgres.admin.check_tables import CheckedTable, captured_tables, quoted, tables_findings
 from tailrace.connectors.postgres.admin.resumable import slot_findings
 from tailrace.connectors.postgres.options import DATABASE_USER, PUBLICATION_NAME, SLOT_NAME
 from tailrace.connectors.postgres.server import replica_identity
@@ -43,7 +43,7 @@ class _Server:
 
     connection: psycopg.Connection[Row]
     config: Config
-    tables: list[CapturedTable]
+    tables: list[CheckedTable]
     begun: Begun | None
 
     @property

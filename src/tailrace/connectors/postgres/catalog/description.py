@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tailrace.connectors.postgres.catalog.capturing import Capturing
-from tailrace.connectors.postgres.catalog.members import Family
+from tailrace.connectors.postgres.catalog.members import PartitionFamily
 from tailrace.connectors.postgres.catalog.type_parts import TypeFacts
 from tailrace.connectors.postgres.server.sending import Sending
 from tailrace.model.structure import ColumnType, Fact, Structure
@@ -41,7 +41,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Columns:
+class DescribedColumns:
     """Columns: numbers, and by these types, expressions of generated ones, and types of users.
 
     `changed` are the transactions that wrote their rows, `later` the numbers of those whose rows the command that made
@@ -72,9 +72,9 @@ class Description:
 
     id: TableId
     table: Row
-    columns: Columns
+    columns: DescribedColumns
     visible: set[str]
-    family: Family
+    family: PartitionFamily
     around: Around
 
     @property

@@ -69,7 +69,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class PartitionFamily:
     """The leaves of a root, the same as members of its structure, and former ones (by oid) that had no rows."""
 
     leaves: tuple[Leaf, ...] = ()
@@ -85,14 +85,16 @@ class Families:
         self._left: dict[str, list[str]] = {}
         self._seen: int | None = None
 
-    def of(self, connection: psycopg.Connection, roots: Collection[str], since: int, now: int) -> dict[str, Family]:
+    def of(
+        self, connection: psycopg.Connection, roots: Collection[str], since: int, now: int
+    ) -> dict[str, PartitionFamily]:
         """The leaves of roots (by oid), when the transaction `now` has not begun.
 
         What was before the transaction `since` an earlier process has described. Raises psycopg.Error.
         """
         if not roots and not self._known:
             return {}
-        rows = Rows(connection, since if self._seen is None else self._seen)
+        rows = PartitionRows(connection, since if self._seen is None else self._seen)
         leaves = [Leaf(*row) for row in connection.execute(_LEAVES.encode(), [[*roots]])]
         known = {leaf.oid: self._known.get(leaf.oid) for leaf in leaves}
         there = {leaf.oid: (leaf, _member(rows, leaf, known[leaf.oid])) for leaf in leaves}
@@ -103,13 +105,13 @@ class Families:
         self._known, self._seen = there, now
         return {root: self._family(root) for root in roots}
 
-    def _family(self, root: str) -> Family:
+    def _family(self, root: str) -> PartitionFamily:
         part = [known for known in self._known.values() if known[0].root == root]
         members = {leaf.oid: member for leaf, member in part}
-        return Family(tuple(leaf for leaf, _ in part), members, tuple(self._left.get(root, ())))
+        return PartitionFamily(tuple(leaf for leaf, _ in part), members, tuple(self._left.get(root, ())))
 
 
-def _member(rows: Rows, leaf: Leaf, known: tuple[Leaf, Member] | None) -> Member:
+def _member(rows: PartitionRows, leaf: Leaf, known: tuple[Leaf, Member] | None) -> Member:
     """A leaf as it is, with what its rows tell of how it became so. What cannot be found out is assumed to be bad."""
     if known is not None and known[0] == leaf:
         return known[1]
@@ -121,7 +123,7 @@ def _member(rows: Rows, leaf: Leaf, known: tuple[Leaf, Member] | None) -> Member
     return Member(leaf.name, leaf.storage, had_rows, keeps_rows=not is_same and not is_alter and rows.keeps_old(leaf))
 
 
-class Rows:
+class PartitionRows:
     """Asks the rows of partitions. What was before the transaction `since` was described before."""
 
     def __init__(self, connection: psycopg.Connection, since: int) -> None:

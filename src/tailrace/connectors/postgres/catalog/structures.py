@@ -16,8 +16,8 @@ from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.postgres.catalog.capturing import NEXT, Capturing
-from tailrace.connectors.postgres.catalog.description import Around, Columns, Description, Row
-from tailrace.connectors.postgres.catalog.members import FULL, Families, Family
+from tailrace.connectors.postgres.catalog.description import Around, DescribedColumns, Description, Row
+from tailrace.connectors.postgres.catalog.members import FULL, Families, PartitionFamily
 from tailrace.connectors.postgres.catalog.type_parts import FIRST_OWN, TypeFacts, type_facts
 from tailrace.connectors.postgres.ddl.event_triggers import reporting_since
 from tailrace.connectors.postgres.server.partition_names import Name, left_out
@@ -67,9 +67,9 @@ class Structures:
         self._families = Families()
         self._config: Config | None = None
         self._captured: dict[Name, bool] = {}
-        self._columns: dict[str, tuple[str, Columns]] = {}
+        self._columns: dict[str, tuple[str, DescribedColumns]] = {}
         self._around: Around | None = None
-        self._made: dict[str, tuple[TableId, Row, Family, Structure]] = {}
+        self._made: dict[str, tuple[TableId, Row, PartitionFamily, Structure]] = {}
 
     def read(self, connection: psycopg.Connection, config: Config, log: Mapping[str, Any]) -> dict[TableId, Structure]:
         """The captured tables; `log` is what the offset has of the log. Raises psycopg.Error."""
@@ -89,7 +89,7 @@ class Structures:
         lists = TableFilter.from_config(config)
         made = {}
         for id_, table in tables.items():
-            family = families.get(table.oid, Family())
+            family = families.get(table.oid, PartitionFamily())
             last = self._made.get(table.oid)
             if last is None or last[:3] != (id_, table, family):
                 visible = _visible(lists, id_, columns[table.oid])
@@ -127,7 +127,7 @@ class Structures:
         # What is newest changes at each look, and describes no table.
         return Around(replace(capturing, next=0), types, sending, reported)
 
-    def _columns_of(self, connection: psycopg.Connection, tables: Collection[Row]) -> dict[str, Columns]:
+    def _columns_of(self, connection: psycopg.Connection, tables: Collection[Row]) -> dict[str, DescribedColumns]:
         """The columns of each table, of which those are read that have another version than at the last look."""
         known = {each.oid: self._columns.get(each.oid) for each in tables}
         new = {each.oid: each for each in tables if (found := known[each.oid]) is None or found[0] != each.columns}
@@ -138,13 +138,13 @@ class Structures:
         return {oid: columns for oid, (_, columns) in self._columns.items()}
 
 
-def _visible(lists: TableFilter, table: TableId, columns: Columns) -> set[str]:
+def _visible(lists: TableFilter, table: TableId, columns: DescribedColumns) -> set[str]:
     """The numbers of the captured columns."""
     return {columns.numbers[name] for name in lists.columns(table, list(columns.numbers))}
 
 
-def _columns(connection: psycopg.Connection, oids: Sequence[str]) -> dict[str, Columns]:
-    found: dict[str, Columns] = {oid: Columns() for oid in oids}
+def _columns(connection: psycopg.Connection, oids: Sequence[str]) -> dict[str, DescribedColumns]:
+    found: dict[str, DescribedColumns] = {oid: DescribedColumns() for oid in oids}
     rows = connection.execute(_COLUMNS.encode(), [oids])
     for oid, name, number, exact, kind, generated, changed, own, is_as_made in rows:
         columns = found[oid]

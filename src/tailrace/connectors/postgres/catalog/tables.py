@@ -16,7 +16,7 @@ from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.config.processors import reselect
 from tailrace.connectors.column_info import ColumnInfo
-from tailrace.connectors.columns import CapturedTable, Columns
+from tailrace.connectors.columns import CapturedTable, ColumnRules
 from tailrace.connectors.postgres.catalog.defaults import parse_default
 from tailrace.connectors.postgres.catalog.enum_labels import Labels
 from tailrace.connectors.postgres.catalog.table_keys import table_keys
@@ -130,7 +130,7 @@ class Catalog:
         self._faults = config[COMPAT_FAULTS]
         self._keeps_rows = config[ROWS_FOR_REPLICA]
         self._labels = labels
-        self._columns = Columns(config)
+        self._columns = ColumnRules(config)
         self._types: dict[int, tuple[PgType, int | None]] = {}
         self._values: Values = {} if values is None else values
         self._prepared: dict[int, TableInfo | None] = {}

@@ -29,9 +29,9 @@ from tailrace.connectors.postgres.log.protocol.pgoutput import Relation, Relatio
 from tailrace.connectors.postgres.log.refusals import Interrupted
 from tailrace.connectors.postgres.log.stream import About, LogStream, RangeRequest
 from tailrace.connectors.postgres.log.structures import Structures
-from tailrace.connectors.postgres.position import Claim, Seen
+from tailrace.connectors.postgres.position import LogClaim, SeenLog
 from tailrace.connectors.postgres.server.connect import connect, is_transient, server_errors
-from tailrace.connectors.reader_socket import Block, ReaderLost, Request
+from tailrace.connectors.reader_socket import AnswerBlock, ReaderLost, ReaderRequest
 from tailrace.connectors.reselect import Reselector
 from tailrace.connectors.retry import Backoff, retrying
 from tailrace.model.table import TableId
@@ -89,7 +89,7 @@ known: dict[str, DescribedTables] = {}
 class LogRange:
     """A range of the log, [start, end) by commit records, which `last_commit` precedes.
 
-    `timeline`, `since_us` and `seen` are those of a Claim. `xmin` is what events show of the slot,
+    `timeline`, `since_us` and `seen` are those of a LogClaim. `xmin` is what events show of the slot,
     `labels` what their schemas show of enums: the catalog's when the range was planned, so that a range that is read
     again has the same schemas. The log does not tell of labels. None where an earlier version planned the range.
     """
@@ -102,7 +102,7 @@ class LogRange:
     xmin: int | None = None
     timeline: int | None = None
     since_us: int | None = None
-    seen: Seen | None = None
+    seen: SeenLog | None = None
     labels: Labels | None = None
 
 
@@ -150,12 +150,12 @@ def _messages(
     """The messages of a range, over as many connections and reader processes as it takes."""
     # The stream is the same whatever is captured of it.
     config = replace(config, tables=())
-    claim = Claim(wanted.start, wanted.end, wanted.timeline, wanted.since_us, seen=wanted.seen)
+    claim = LogClaim(wanted.start, wanted.end, wanted.timeline, wanted.since_us, seen=wanted.seen)
     delivered, backoff = 0, Backoff(config)
     while True:
         request = RangeRequest(claim, wanted.last_commit, delivered, about.epoch, about.described)
         try:
-            with closing(reader_client.ask(Request(LogStream, config, wanted.application, request))) as blocks:
+            with closing(reader_client.ask(ReaderRequest(LogStream, config, wanted.application, request))) as blocks:
                 for joined in _joined(blocks, size):
                     last = joined[-1].about
                     about.see(last)
@@ -168,9 +168,9 @@ def _messages(
             backoff.wait(error)
 
 
-def _joined(blocks: Iterable[Block], most: DecodeSize) -> Iterator[list[Block]]:
+def _joined(blocks: Iterable[AnswerBlock], most: DecodeSize) -> Iterator[list[AnswerBlock]]:
     """The blocks of one answer, which come over one connection, up to `most` bytes at a time."""
-    held: list[Block] = []
+    held: list[AnswerBlock] = []
     size = 0
     for block in blocks:
         held.append(block)

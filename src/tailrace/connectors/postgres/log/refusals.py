@@ -10,7 +10,7 @@ from psycopg.pq.abc import PGresult
 
 from tailrace.config import Config
 from tailrace.connectors.postgres.options import SLOT_NAME
-from tailrace.connectors.postgres.position import Claim
+from tailrace.connectors.postgres.position import LogClaim
 from tailrace.connectors.postgres.server.connect import NOT_UTF8, connect, first_line, is_transient
 from tailrace.connectors.postgres.server.lost_log import WITHOUT_PUBLICATION, WITHOUT_SLOT, find
 from tailrace.connectors.retry import is_listed
@@ -89,7 +89,7 @@ def ended_by(cause: psycopg.Error) -> Exception:
     return refused_by(cause) if cause.sqlstate in _FATAL else broken(str(cause))
 
 
-def stream_error(config: Config, claim: Claim, error: psycopg.Error | SourceError) -> TailraceError:
+def stream_error(config: Config, claim: LogClaim, error: psycopg.Error | SourceError) -> TailraceError:
     """The error for the reader of the log: Interrupted if a retry may succeed."""
     where = f"slot {config[SLOT_NAME]}"
     said = first_line(error)

@@ -26,10 +26,10 @@ from tailrace.connectors.postgres.log.protocol.segment import Segment, descripti
 from tailrace.connectors.postgres.log.refusals import broken, stream_error, without_publication
 from tailrace.connectors.postgres.log.replication import Asker, Replication, Silent
 from tailrace.connectors.postgres.options import LSN_FLUSH_MODE, PUBLICATION_NAME, SLOT_NAME
-from tailrace.connectors.postgres.position import Claim
+from tailrace.connectors.postgres.position import LogClaim
 from tailrace.connectors.postgres.server.connect import connect, first_line, planner_application
 from tailrace.connectors.postgres.server.lost_log import taken
-from tailrace.connectors.reader_socket import Block
+from tailrace.connectors.reader_socket import AnswerBlock
 from tailrace.errors import SourceError
 
 log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class RangeRequest:
     descriptions of tables the worker has: the connection that they came over, and the number of the last one.
     """
 
-    claim: Claim
+    claim: LogClaim
     last_commit: int | None
     skip: int = 0
     epoch: str = ""
@@ -81,7 +81,7 @@ class LogStream:
         self._patience = 1
         self._is_reading = False
 
-    def read(self, wanted: RangeRequest, client: socket.socket) -> Generator[Block, None, None]:
+    def read(self, wanted: RangeRequest, client: socket.socket) -> Generator[AnswerBlock, None, None]:
         """The messages of all transactions whose commit record lies in [start, end), in blocks of about CHUNK_BYTES.
 
         Begins by telling the server that everything before `start` is safe, unless lsn.flush.mode is manual: Spark
@@ -112,7 +112,7 @@ class LogStream:
             if self.position is None:
                 self.close()
 
-    def _opened(self, claim: Claim, start: int) -> Replication:
+    def _opened(self, claim: LogClaim, start: int) -> Replication:
         if self._replication is None:
             taken(self.config, self.application, claim)
             self._replication = Replication.open(self.config, self.application, start, self._patience)
@@ -120,7 +120,7 @@ class LogStream:
 
     def _blocks(
         self, replication: Replication, wanted: RangeRequest, end: int, client: socket.socket
-    ) -> Iterator[Block]:
+    ) -> Iterator[AnswerBlock]:
         known = wanted.described if wanted.epoch == replication.epoch else 0
         news = [message for number, message in replication.descriptions.values() if number > known]
         if news:
@@ -258,7 +258,7 @@ class LogStream:
         return found is not None
 
 
-def _block(replication: Replication, parts: list[Segment], countable: int) -> Block:
+def _block(replication: Replication, parts: list[Segment], countable: int) -> AnswerBlock:
     lengths = b"".join(part.lengths.tobytes() for part in parts)
     data = b"".join([*(part.data for part in parts), bytes(PADDING)])
-    return Block(About(lengths, countable, replication.epoch, replication.described), data)
+    return AnswerBlock(About(lengths, countable, replication.epoch, replication.described), data)

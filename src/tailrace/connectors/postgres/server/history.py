@@ -12,7 +12,7 @@ from psycopg import sql
 from tailrace.config import Config
 from tailrace.connectors.postgres.log.protocol.pgoutput import EPOCH_US
 from tailrace.connectors.postgres.options import PUBLICATION_NAME
-from tailrace.connectors.postgres.position import Claim, Seen, format_lsn, parse_lsn
+from tailrace.connectors.postgres.position import LogClaim, SeenLog, format_lsn, parse_lsn
 from tailrace.connectors.postgres.server.connect import connect, first_line
 from tailrace.connectors.postgres.server.slot import Slot, stream_parameters
 
@@ -76,9 +76,9 @@ class LogEnd:
         return self.lsn
 
     @property
-    def seen(self) -> Seen | None:
+    def seen(self) -> SeenLog | None:
         """What an offset remembers of it."""
-        return None if self.confirmed is None or self.is_standby else Seen(self.confirmed, self.clock_us)
+        return None if self.confirmed is None or self.is_standby else SeenLog(self.confirmed, self.clock_us)
 
 
 def log_end(connection: psycopg.Connection, slot: str, *, with_timeline: bool) -> LogEnd:
@@ -141,7 +141,7 @@ def _history(config: Config, timeline: int) -> dict[int, int] | None:
     return {int(number): parse_lsn(lsn) for number, lsn, *_ in fields}
 
 
-def rewritten(connection: psycopg.Connection, config: Config, slot: Slot, claim: Claim) -> str | None:
+def rewritten(connection: psycopg.Connection, config: Config, slot: Slot, claim: LogClaim) -> str | None:
     """What tells that the log up to the claim's start was written again after it was read; None if nothing does.
 
     Only a slot that is no further than it was before the log was read gives rise to doubt: the server has crashed and
@@ -168,7 +168,7 @@ def rewritten(connection: psycopg.Connection, config: Config, slot: Slot, claim:
 
 
 def _transactions(
-    connection: psycopg.Connection, config: Config, slot: Slot, seen: Seen, reached: int
+    connection: psycopg.Connection, config: Config, slot: Slot, seen: SeenLog, reached: int
 ) -> tuple[int | None, bool] | None:
     """The earliest transaction before `reached` that ended after the clock `seen`, and whether the last one is there.
 

@@ -10,7 +10,7 @@ import psycopg
 from tailrace.config import Config
 from tailrace.connectors.lost_log_remedies import AFTER_DROP, NEW_CHECKPOINT
 from tailrace.connectors.postgres.options import OFFSET_MISMATCH_STRATEGY, SLOT_NAME
-from tailrace.connectors.postgres.position import Claim, format_lsn
+from tailrace.connectors.postgres.position import LogClaim, format_lsn
 from tailrace.connectors.postgres.server import history
 from tailrace.connectors.postgres.server import slot as slots
 from tailrace.connectors.postgres.server.connect import connect
@@ -38,7 +38,7 @@ _TRUSTING = ("trust_slot", "trust_greater_lsn")
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class SlotGap:
     """Why the claimed log is not there, and what is lost. `is_trusted`: offset.mismatch.strategy continues without.
 
     `is_foreign`: the slot may be another pipeline's by now, so this one must not move or drop it.
@@ -60,7 +60,7 @@ class Gap:
         return OffsetError(str(self), where=f"slot {self.slot}", remedy=self.remedy)
 
 
-def find(connection: psycopg.Connection, config: Config, claim: Claim) -> Gap | None:
+def find(connection: psycopg.Connection, config: Config, claim: LogClaim) -> SlotGap | None:
     """What of the claim is lost, None if nothing is. Raises SourceError for a slot of another kind."""
     slot = slots.existing(connection, config)
     gap = _history(connection, config, claim, slot) or _slot(connection, config, claim, slot)
@@ -69,7 +69,9 @@ def find(connection: psycopg.Connection, config: Config, claim: Claim) -> Gap | 
     return replace(gap, is_foreign=True, remedy=f"{gap.remedy}; {_MOVED}")
 
 
-def _history(connection: psycopg.Connection, config: Config, claim: Claim, slot: slots.Slot | None) -> Gap | None:
+def _history(
+    connection: psycopg.Connection, config: Config, claim: LogClaim, slot: slots.Slot | None
+) -> SlotGap | None:
     """Whether the server's log is another one than was read."""
     reached = claim.end if claim.end is not None else claim.start
     if reached is None:
@@ -83,23 +85,23 @@ def _history(connection: psycopg.Connection, config: Config, claim: Claim, slot:
     return None if rewritten is None else _other_history(name, claim, rewritten, "the last changes")
 
 
-def _slot(connection: psycopg.Connection, config: Config, claim: Claim, slot: slots.Slot | None) -> Gap | None:
+def _slot(connection: psycopg.Connection, config: Config, claim: LogClaim, slot: slots.Slot | None) -> SlotGap | None:
     """Whether the slot is there and can give the log."""
     name = config[SLOT_NAME]
     if slot is None or slot.is_lost:
         end = history.log_end(connection, name, with_timeline=False).lsn
         if slot is None:
-            return Gap("the slot does not exist", _lost(claim, end), name, AGAIN)
+            return SlotGap("the slot does not exist", _lost(claim, end), name, AGAIN)
         why = f"the server has invalidated the slot ({slot.reason or 'its log is gone'})"
         remedy = f"{AGAIN}; see max_slot_wal_keep_size and idle_replication_slot_timeout"
-        return Gap(why, _lost(claim, end), name, remedy)
+        return SlotGap(why, _lost(claim, end), name, remedy)
     if slot.confirmed is None or claim.owns(slot.confirmed):
         return None
     is_trusted = claim.start is not None and config[OFFSET_MISMATCH_STRATEGY] in _TRUSTING
-    return Gap("the slot was moved", f"{_lost(claim, slot.confirmed)} ({slot})", name, AGAIN, is_trusted)
+    return SlotGap("the slot was moved", f"{_lost(claim, slot.confirmed)} ({slot})", name, AGAIN, is_trusted)
 
 
-def _other_history(name: str, claim: Claim, why: str, last: str) -> Gap:
+def _other_history(name: str, claim: LogClaim, why: str, last: str) -> SlotGap:
     reached = claim.end if claim.end is not None else claim.start
     assert reached is not None
     when = "" if claim.since_us is None else f" ({moment(claim.since_us)})"
@@ -108,10 +110,10 @@ def _other_history(name: str, claim: Claim, why: str, last: str) -> Gap:
         "happened instead is lost to this pipeline"
     )
     remedy = f"{AGAIN}; was the server restored from a backup, or failed over to one that lagged?"
-    return Gap(f"the server's log is not the one that was read: {why}", what, name, remedy)
+    return SlotGap(f"the server's log is not the one that was read: {why}", what, name, remedy)
 
 
-def _lost(claim: Claim, upto: int) -> str:
+def _lost(claim: LogClaim, upto: int) -> str:
     if claim.start is None:
         return f"changes from its snapshot up to {format_lsn(upto)} are lost to this pipeline"
     when = "" if claim.since_us is None else f" ({moment(claim.since_us)})"
@@ -121,7 +123,7 @@ def _lost(claim: Claim, upto: int) -> str:
     )
 
 
-def taken(config: Config, application: str, claim: Claim) -> None:
+def taken(config: Config, application: str, claim: LogClaim) -> None:
     """Make sure that this pipeline can stream what it claims: an earlier reader of its own is ended, see slot.free.
 
     Raises OffsetError for a gap, SourceError for a slot that a stranger holds.

@@ -25,7 +25,7 @@ from tailrace.connectors.postgres.server.partition_names import ComesAs, Name, f
 from tailrace.connectors.postgres.server.published import (
     OPERATIONS,
     Publication,
-    Table,
+    PublishedTable,
     captured,
     every_table,
     find,
@@ -129,7 +129,7 @@ def _role(connection: psycopg.Connection[Any]) -> _Role:
     return _Role(*row)
 
 
-def _creation(connection: psycopg.Connection[Any], config: Config, tables: Sequence[Table]) -> Action:
+def _creation(connection: psycopg.Connection[Any], config: Config, tables: Sequence[PublishedTable]) -> Action:
     name, mode = config[PUBLICATION_NAME], config[PUBLICATION_AUTOCREATE_MODE]
     by_hand = _by_hand(connection, config, tables)
     if mode == "disabled":
@@ -162,7 +162,7 @@ def by_hand_alone(connection: psycopg.Connection[Any], config: Config) -> list[s
 
 
 def _lacking_to_create(
-    role: _Role, name: str, mode: str, tables: Sequence[Table], by_hand: str | None
+    role: _Role, name: str, mode: str, tables: Sequence[PublishedTable], by_hand: str | None
 ) -> Iterator[Finding]:
     """What the role may not do, in one finding whose remedy is all that is needed."""
     foreign = [table for table in tables if not table.owned]
@@ -191,7 +191,7 @@ def _quoted(name: str) -> str:
     return sql.Identifier(name).as_string()
 
 
-def _by_hand(connection: psycopg.Connection[Any], config: Config, tables: Sequence[Table]) -> str | None:
+def _by_hand(connection: psycopg.Connection[Any], config: Config, tables: Sequence[PublishedTable]) -> str | None:
     """The statement with which an administrator creates the publication of these tables; None without tables."""
     if not tables:
         return None
@@ -207,7 +207,9 @@ def _by_hand(connection: psycopg.Connection[Any], config: Config, tables: Sequen
     return f"{statement} WITH ({', '.join(options)})" if options else statement
 
 
-def _lost_by_names(connection: psycopg.Connection[Any], config: Config, tables: Sequence[Table]) -> Iterator[Finding]:
+def _lost_by_names(
+    connection: psycopg.Connection[Any], config: Config, tables: Sequence[PublishedTable]
+) -> Iterator[Finding]:
     """What would be lost with a publication that is not there yet, by the names that changes of partitions have."""
     names = {table.name for table in tables}
     mode, via_root = config[PUBLICATION_AUTOCREATE_MODE], config[PUBLISH_VIA_PARTITION_ROOT]
@@ -225,7 +227,7 @@ def will_come_as(mode: str, names: set[Name], *, via_root: bool) -> ComesAs:
 
 
 def _adaptions(
-    connection: psycopg.Connection[Any], config: Config, there: Publication, tables: Sequence[Table]
+    connection: psycopg.Connection[Any], config: Config, there: Publication, tables: Sequence[PublishedTable]
 ) -> Iterator[Action]:
     """What makes a publication one of these tables, in statements that take the fewest rights.
 
@@ -288,7 +290,7 @@ def _no_tables(name: str) -> SourceError:
     )
 
 
-def _names(tables: Sequence[Table]) -> list[Name]:
+def _names(tables: Sequence[PublishedTable]) -> list[Name]:
     return [table.name for table in tables]
 
 

@@ -78,7 +78,7 @@ FROM pg_publication_tables t WHERE t.pubname = %s
 
 
 @dataclass(frozen=True)
-class Table:
+class PublishedTable:
     """A captured table; an unlogged one cannot be published."""
 
     schema: str
@@ -140,7 +140,7 @@ def find(connection: psycopg.Connection[Any], name: str) -> Publication | None:
     return Publication(name, all_tables, operations, via_root, owned, listed, names, filters, hidden, sends_generated)
 
 
-def captured(connection: psycopg.Connection[Any], config: Config) -> list[Table]:
+def captured(connection: psycopg.Connection[Any], config: Config) -> list[PublishedTable]:
     """The captured tables of the connection's database, by name."""
     wanted = TableFilter.from_config(config)
     database = config[DATABASE_DBNAME]
@@ -148,9 +148,9 @@ def captured(connection: psycopg.Connection[Any], config: Config) -> list[Table]
     return [table for table in found if wanted.captures(TableId(database, table.schema, table.table))]
 
 
-def every_table(connection: psycopg.Connection[Any]) -> list[Table]:
+def every_table(connection: psycopg.Connection[Any]) -> list[PublishedTable]:
     """The tables of the connection's database, by name."""
-    return [Table(*row) for row in connection.cursor(row_factory=tuple_row).execute(_TABLES)]
+    return [PublishedTable(*row) for row in connection.cursor(row_factory=tuple_row).execute(_TABLES)]
 
 
 def tell_left_out(connection: psycopg.Connection[Any], config: Config) -> None:
@@ -243,7 +243,7 @@ def differences(
     connection: psycopg.Connection[Any],
     config: Config,
     publication: Publication,
-    tables: Sequence[Table],
+    tables: Sequence[PublishedTable],
     *,
     begun: bool,
     comes_as: ComesAs | None = None,
@@ -299,7 +299,7 @@ def _operations(config: Config, publication: Publication, seen: frozenset[str]) 
 
 
 def _missing(
-    publication: Publication, tables: Sequence[Table], lines: Sequence[Sequence[Name]], demands: _Demands
+    publication: Publication, tables: Sequence[PublishedTable], lines: Sequence[Sequence[Name]], demands: _Demands
 ) -> Iterator[Finding]:
     sent = publication.sent | {part for line in lines if publication.sent.intersection(line) for part in line}
     # Of a partitioned table that has no partitions yet nothing could be sent.
@@ -318,7 +318,7 @@ def _missing(
         yield Finding("publication", level, what, remedy)
 
 
-def _hidden(config: Config, publication: Publication, tables: Sequence[Table]) -> Iterator[Finding]:
+def _hidden(config: Config, publication: Publication, tables: Sequence[PublishedTable]) -> Iterator[Finding]:
     """Row filters and column lists; the configuration may say that they are meant."""
     wanted, meant, database = TableFilter.from_config(config), overrides(config), config[DATABASE_DBNAME]
     for table in tables:
@@ -337,7 +337,7 @@ def _hidden(config: Config, publication: Publication, tables: Sequence[Table]) -
 _OVERRIDES = "snapshot.select.statement.overrides"
 
 
-def unlogged(tables: Sequence[Table]) -> Iterator[Finding]:
+def unlogged(tables: Sequence[PublishedTable]) -> Iterator[Finding]:
     """Tables that no publication can hold."""
     found = [table for table in tables if table.unlogged]
     if found:

@@ -25,7 +25,7 @@ from tailrace.connectors.postgres.options import (
     SLOT_STREAM_PARAMS,
     SLOT_TAKEOVER,
 )
-from tailrace.connectors.postgres.position import Claim, format_lsn, parse_lsn
+from tailrace.connectors.postgres.position import LogClaim, format_lsn, parse_lsn
 from tailrace.connectors.postgres.server.connect import connect, first_line
 from tailrace.connectors.postgres.server.slot_wait import Blocker, open_transactions, prepared_transactions
 from tailrace.errors import ConfigError, SourceError
@@ -106,7 +106,7 @@ def existing(connection: psycopg.Connection, config: Config) -> Slot | None:
     return slot
 
 
-def usable(connection: psycopg.Connection, config: Config, claim: Claim) -> Slot | None:
+def usable(connection: psycopg.Connection, config: Config, claim: LogClaim) -> Slot | None:
     """The configured slot for a snapshot, None if it is to be created; one that the server has invalidated is dropped.
 
     Raises SourceError for one that is not this pipeline's by its claim.
@@ -119,7 +119,7 @@ def usable(connection: psycopg.Connection, config: Config, claim: Claim) -> Slot
     return None
 
 
-def check_owned(connection: psycopg.Connection, config: Config, claim: Claim | None) -> Slot | None:
+def check_owned(connection: psycopg.Connection, config: Config, claim: LogClaim | None) -> Slot | None:
     """The configured slot, None if there is none. Raises SourceError for one that the pipeline does not own."""
     slot = existing(connection, config)
     if slot is not None and not owned(config, slot, claim):
@@ -127,7 +127,7 @@ def check_owned(connection: psycopg.Connection, config: Config, claim: Claim | N
     return slot
 
 
-def owned(config: Config, slot: Slot, claim: Claim | None) -> bool:
+def owned(config: Config, slot: Slot, claim: LogClaim | None) -> bool:
     """Whether the pipeline may move and drop the slot: its checkpoint (claim None: it has none) created it, or
     slot.takeover says so.
     """

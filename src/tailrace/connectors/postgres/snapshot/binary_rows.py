@@ -31,7 +31,7 @@ from tailrace.connectors.postgres.server.connect import (
     patience,
     refused,
 )
-from tailrace.connectors.postgres.snapshot.blocks import Block, Integers
+from tailrace.connectors.postgres.snapshot.blocks import Integers, RowBlock
 from tailrace.connectors.postgres.snapshot.exported import adopting, gone
 from tailrace.connectors.value_type import converted
 from tailrace.model.arrow import indices
@@ -39,7 +39,7 @@ from tailrace.model.arrow import indices
 _BATCH_BYTES = 4 << 20
 
 
-def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Composable) -> Iterator[Block]:
+def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Composable) -> Iterator[RowBlock]:
     """The rows of a table (`rows` follows the SELECT list) under an exported snapshot. Raises SourceError."""
     columns = [
         sql.SQL(kind.binary.select if kind.binary else kind.text).format(sql.Identifier(column.name))
@@ -71,7 +71,7 @@ def _batches(
             raise refused(str(table.schema.id), _said(error), error.sqlstate) from _cause(error)
 
 
-def _block(table: CapturedTable, found: pa.RecordBatch) -> Block:
+def _block(table: CapturedTable, found: pa.RecordBatch) -> RowBlock:
     schema = table.schema
 
     def images(places: Integers) -> pa.StructArray:
@@ -82,7 +82,7 @@ def _block(table: CapturedTable, found: pa.RecordBatch) -> Block:
         ]
         return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type))
 
-    return Block(len(found), _digest(found), images)
+    return RowBlock(len(found), _digest(found), images)
 
 
 def _digest(found: pa.RecordBatch) -> bytes:

@@ -13,7 +13,7 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class RowBlock:
     """So many rows; `images` makes row images of those at some places, and raises DecodeError where it cannot.
 
     `digest` is that of their bytes, by which they are known when they come again.

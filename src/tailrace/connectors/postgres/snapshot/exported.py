@@ -12,7 +12,7 @@ from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.connectors.postgres.catalog.tables import Catalog
-from tailrace.connectors.postgres.position import Claim
+from tailrace.connectors.postgres.position import LogClaim
 from tailrace.connectors.postgres.server import publication, slot
 from tailrace.connectors.postgres.server.connect import address, connect, first_line, is_transient
 from tailrace.connectors.postgres.snapshot.selects import locked
@@ -56,7 +56,7 @@ class Export:
         self.held.close()
 
 
-def export_at_slot(config: Config, application: str, claim: Claim) -> Export:
+def export_at_slot(config: Config, application: str, claim: LogClaim) -> Export:
     """Prepare publication and slot, and export the snapshot at whose position the slot begins.
 
     A slot that exists already is moved to the position of a temporary one, whose snapshot is exported: exact as well.

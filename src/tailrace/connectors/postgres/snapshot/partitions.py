@@ -30,7 +30,7 @@ _BLOCK_BYTES = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class PartitionMember:
     """One of a family of tables that may have rows; nobody knows how many blocks a foreign table has (0)."""
 
     schema: str
@@ -39,7 +39,7 @@ class Member:
     blocks: int
 
 
-Part = tuple[Member, Blocks]
+Part = tuple[PartitionMember, Blocks]
 
 
 def side_by_side(
@@ -54,11 +54,11 @@ def side_by_side(
     rows = connection.execute(_MEMBERS, [table.schema, table.table, _BLOCK_BYTES]).fetchall()
     if not all(is_open for *_, is_open in rows):
         return []
-    members = [Member(*row[:4]) for row in rows]
+    members = [PartitionMember(*row[:4]) for row in rows]
     return [_select(columns, parts) for parts in shared_out(members, pieces)]
 
 
-def shared_out(members: Iterable[Member], pieces: int) -> list[list[Part]]:
+def shared_out(members: Iterable[PartitionMember], pieces: int) -> list[list[Part]]:
     """The blocks of all members, one after another, in at most so many pieces of even size."""
     found = list(members)
     step = max(-(-sum(member.blocks for member in found) // pieces), 1)

@@ -22,7 +22,7 @@ _DRAWN, _FEWEST_BLOCKS = 30, 300
 
 
 @dataclass(frozen=True)
-class KeyColumn:
+class PrimaryKeyColumn:
     """A column of a primary key: name, type and, where it has one, collation, as SQL writes them."""
 
     name: str
@@ -52,10 +52,10 @@ class Blocks:
 
 
 @dataclass(frozen=True)
-class Keys:
+class PrimaryKeyRange:
     """A range of a table's primary key, (above, upto] in the key's own order; None is open."""
 
-    key: tuple[KeyColumn, ...]
+    key: tuple[PrimaryKeyColumn, ...]
     above: PagingKey | None = None
     upto: PagingKey | None = None
 
@@ -68,11 +68,11 @@ class Keys:
         )
 
 
-Range = Blocks | Keys
+Range = Blocks | PrimaryKeyRange
 WHOLE = Blocks()
 
 
-def primary_key(connection: psycopg.Connection, table: TableId) -> tuple[KeyColumn, ...]:
+def primary_key(connection: psycopg.Connection, table: TableId) -> tuple[PrimaryKeyColumn, ...]:
     """The primary key of a table, or of one with partitions; none of one with children, which may repeat keys."""
     found = connection.execute(
         "SELECT c.oid::int8 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
@@ -91,7 +91,7 @@ def primary_key(connection: psycopg.Connection, table: TableId) -> tuple[KeyColu
         "WHERE a.attrelid = %s AND a.attname = ANY (%s) ORDER BY array_position(%s::name[], a.attname)",
         [oid, names, names],
     ).fetchall()
-    return tuple(KeyColumn(*row) for row in rows)
+    return tuple(PrimaryKeyColumn(*row) for row in rows)
 
 
 def table_bytes(connection: psycopg.Connection, table: TableId) -> int:
@@ -131,7 +131,11 @@ def block_ranges(connection: psycopg.Connection, table: TableId, most_bytes: int
 
 
 def key_ranges(
-    connection: psycopg.Connection, table: TableId, key: tuple[KeyColumn, ...], above: PagingKey | None, pieces: int
+    connection: psycopg.Connection,
+    table: TableId,
+    key: tuple[PrimaryKeyColumn, ...],
+    above: PagingKey | None,
+    pieces: int,
 ) -> list[Range]:
     """About so many ranges of even numbers of rows, from `above` on, by a sample of the table's blocks."""
     name, wanted = sql.Identifier(table.schema, table.table), pieces * _DRAWN
@@ -150,20 +154,20 @@ def key_ranges(
         columns=sql.SQL(", ").join(sql.Identifier(column.name) for column in key),
         name=name,
         percent=sql.Literal(percent),
-        condition=Keys(key, above).condition(),
+        condition=PrimaryKeyRange(key, above).condition(),
         pieces=sql.Literal(pieces),
     )
     borders: list[PagingKey] = [tuple(found) for found in connection.execute(query)]
-    return [Keys(key, low, high) for low, high in zip([above, *borders], [*borders, None], strict=True)]
+    return [PrimaryKeyRange(key, low, high) for low, high in zip([above, *borders], [*borders, None], strict=True)]
 
 
-def literals(key: tuple[KeyColumn, ...], bound: PagingKey) -> sql.Composable:
+def literals(key: tuple[PrimaryKeyColumn, ...], bound: PagingKey) -> sql.Composable:
     """A key, given as texts, as a row of values."""
     values = (column.value(sql.Literal(text)) for column, text in zip(key, bound, strict=True))
     return sql.SQL("ROW({})").format(sql.SQL(", ").join(values))
 
 
-def _row(key: tuple[KeyColumn, ...]) -> sql.Composable:
+def _row(key: tuple[PrimaryKeyColumn, ...]) -> sql.Composable:
     return sql.SQL("ROW({})").format(sql.SQL(", ").join(sql.Identifier(column.name) for column in key))
 
 

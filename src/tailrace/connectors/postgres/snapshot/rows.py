@@ -21,9 +21,9 @@ from tailrace.connectors.postgres.log.decoder import ORDER_STEP
 from tailrace.connectors.postgres.position import SOURCE_TYPE
 from tailrace.connectors.postgres.server.user_sql import subquery
 from tailrace.connectors.postgres.snapshot import transfer
-from tailrace.connectors.postgres.snapshot.blocks import Block
-from tailrace.connectors.postgres.snapshot.ranges import WHOLE, Keys, Range
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.postgres.snapshot.blocks import RowBlock
+from tailrace.connectors.postgres.snapshot.ranges import WHOLE, PrimaryKeyRange, Range
+from tailrace.connectors.snapshots import SnapshotPlace
 from tailrace.connectors.table_split import TableSplit
 from tailrace.model.arrow import indices, repeat
 from tailrace.model.change import READ, ChangeBatch, SnapshotRead
@@ -74,10 +74,10 @@ class SnapshotSplit(TableSplit):
 
     @property
     @override
-    def resume_point(self) -> Place | None:
-        if not isinstance(self.range, Keys) or self.range.above is None:
+    def resume_point(self) -> SnapshotPlace | None:
+        if not isinstance(self.range, PrimaryKeyRange) or self.range.above is None:
             return None
-        return Place((), self.range.above, self.snapshot, self.storage)
+        return SnapshotPlace((), self.range.above, self.snapshot, self.storage)
 
     @property
     def query(self) -> sql.Composable:
@@ -145,7 +145,7 @@ def _batches(config: Config, split: SnapshotSplit) -> Iterator[ChangeBatch]:
             order += block.rows * ORDER_STEP
 
 
-def _sound(config: Config, faults: Faults, split: SnapshotSplit, block: Block, order: int) -> ChangeBatch | None:
+def _sound(config: Config, faults: Faults, split: SnapshotSplit, block: RowBlock, order: int) -> ChangeBatch | None:
     """The rows that can be read; see Faults for the others."""
     return faults.sound(
         block.rows,

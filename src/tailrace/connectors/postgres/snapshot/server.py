@@ -20,7 +20,7 @@ from tailrace.connectors.postgres.snapshot.signal_table import PostgresSignals
 from tailrace.connectors.signal import Mark, Signal
 from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import Failures
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.snapshots import SnapshotPlace
 from tailrace.model.table import TableId
 
 _EXISTS = """
@@ -90,14 +90,14 @@ class PostgresSnapshots:
         config: Config,
         handle: Export,
         wanted: Mapping[str, str | None] | None,
-        place: Place | None,
+        place: SnapshotPlace | None,
         plan: Callable[[splits.PostgresCuts], list[splits.Split]],
     ) -> list[splits.Split]:
         """See Snapshots.cut."""
         with connect.connect(config, application="tailrace planner") as connection:
             return plan(splits.PostgresCuts(connection, config, handle, wanted, place))
 
-    def verified(self, config: Config, handle: Export, place: Place) -> Place:
+    def verified(self, config: Config, handle: Export, place: SnapshotPlace) -> SnapshotPlace:
         """See Snapshots.verified."""
         return splits.verified(config, handle, place)
 

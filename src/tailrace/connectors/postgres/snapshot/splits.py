@@ -18,11 +18,11 @@ from tailrace.connectors.postgres.server.user_sql import one_statement
 from tailrace.connectors.postgres.snapshot import ranges
 from tailrace.connectors.postgres.snapshot.exported import Export, adopt
 from tailrace.connectors.postgres.snapshot.partitions import side_by_side
-from tailrace.connectors.postgres.snapshot.ranges import Keys, Range
+from tailrace.connectors.postgres.snapshot.ranges import PrimaryKeyRange, Range
 from tailrace.connectors.postgres.snapshot.rows import EmptySplit, Moment, SnapshotSplit
 from tailrace.connectors.postgres.snapshot.selects import Selects, as_table, in_order, refusals
 from tailrace.connectors.snapshot_ports import Cuts
-from tailrace.connectors.snapshots import Place
+from tailrace.connectors.snapshots import SnapshotPlace
 from tailrace.connectors.split_sizes import fits, is_chunked, pieces
 from tailrace.model.table import TableId, TableSchema
 from tailrace.override import override
@@ -43,7 +43,7 @@ class PostgresCuts(Cuts):
         config: Config,
         export: Export,
         wanted: Mapping[str, str | None] | None,
-        place: Place | None,
+        place: SnapshotPlace | None,
     ) -> None:
         self._connection, self._config, self._export = connection, config, export
         self._wanted, self._place = wanted, place
@@ -76,7 +76,7 @@ class PostgresCuts(Cuts):
         self._catalog = Catalog(self._connection, self._config)
 
     @override
-    def splits(self, table: TableId, resumed: Place | None) -> list[SnapshotSplit] | None:
+    def splits(self, table: TableId, resumed: SnapshotPlace | None) -> list[SnapshotSplit] | None:
         """See Cuts.splits: those that have rows at their edges; a table without rows has none."""
         captured = self._catalog.table(table)
         if captured is None:
@@ -127,7 +127,7 @@ def _moment(connection: psycopg.Connection, export: Export) -> Moment:
     return Moment(export.name, export.lsn, row[0], row[1])
 
 
-def verified(config: Config, export: Export, place: Place) -> Place:
+def verified(config: Config, export: Export, place: SnapshotPlace) -> SnapshotPlace:
     """The place, with its first table begun again where that was truncated, rewritten or given another key since."""
     if place.last is None:
         return place
@@ -150,7 +150,11 @@ class _Cut:
 
 
 def _ranges(
-    catalog: Catalog, table: CapturedTable, select: str | None, place: Place | None, resumed: Place | None
+    catalog: Catalog,
+    table: CapturedTable,
+    select: str | None,
+    place: SnapshotPlace | None,
+    resumed: SnapshotPlace | None,
 ) -> list[_Cut]:
     """What the splits of a table read."""
     if select:
@@ -158,7 +162,7 @@ def _ranges(
     connection, config, id_ = catalog.connection, catalog.config, table.schema.id
     size = ranges.table_bytes(connection, id_)
     count = pieces(config, str(id_), size)
-    key: tuple[ranges.KeyColumn, ...] = ()
+    key: tuple[ranges.PrimaryKeyColumn, ...] = ()
     if resumed is not None or (place is not None and not fits(config, [(str(id_), size)])):
         key = ranges.primary_key(connection, id_)
     if key:
@@ -179,7 +183,7 @@ def _table_splits(
     cut: list[_Cut],
 ) -> list[SnapshotSplit]:
     """The splits of one table that hold rows at their edges: empty ones at either end are left out."""
-    number = ranges.storage(connection, table.schema.id) if isinstance(cut[0].range, Keys) else None
+    number = ranges.storage(connection, table.schema.id) if isinstance(cut[0].range, PrimaryKeyRange) else None
     id_ = table.schema.id
     splits = [
         SnapshotSplit(moment, id_, one.bytes, captured=table, range=one.range, select=one.select, storage=number)

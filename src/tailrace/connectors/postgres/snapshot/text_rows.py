@@ -16,7 +16,7 @@ from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.log.protocol import copy_text
 from tailrace.connectors.postgres.server.connect import connect, first_line, refused
 from tailrace.connectors.postgres.server.silence import await_bytes, begin_copy, end_copy
-from tailrace.connectors.postgres.snapshot.blocks import Block, Integers
+from tailrace.connectors.postgres.snapshot.blocks import Integers, RowBlock
 from tailrace.connectors.postgres.snapshot.exported import adopt
 from tailrace.connectors.value_type import converted
 from tailrace.errors import SourceError
@@ -24,7 +24,7 @@ from tailrace.errors import SourceError
 _CHUNK_BYTES = 4 << 20
 
 
-def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Composable) -> Iterator[Block]:
+def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Composable) -> Iterator[RowBlock]:
     """The rows of a table (`rows` follows the SELECT list) under an exported snapshot. Raises SourceError."""
     columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in table.schema.columns)
     query = sql.SQL("COPY (SELECT {}{}) TO STDOUT").format(columns, rows)
@@ -38,11 +38,11 @@ def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Compos
             raise refused(str(table.schema.id), first_line(error), error.sqlstate) from error
 
 
-def _block(table: CapturedTable, lines: list[bytes | memoryview]) -> Block:
+def _block(table: CapturedTable, lines: list[bytes | memoryview]) -> RowBlock:
     def images(places: Integers) -> pa.StructArray:
         return rows_of(table, lines if len(places) == len(lines) else [lines[at] for at in places], 0)[0]
 
-    return Block(len(lines), hashlib.sha256(b"".join(lines)).digest(), images)
+    return RowBlock(len(lines), hashlib.sha256(b"".join(lines)).digest(), images)
 
 
 def copy_lines(connection: psycopg.Connection, query: sql.Composed, table: str) -> Iterator[list[bytes | memoryview]]:

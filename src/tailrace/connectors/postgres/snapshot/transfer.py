@@ -11,7 +11,7 @@ from tailrace.config import Config
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.server.connect import is_transient
 from tailrace.connectors.postgres.snapshot import text_rows
-from tailrace.connectors.postgres.snapshot.blocks import Block
+from tailrace.connectors.postgres.snapshot.blocks import RowBlock
 from tailrace.connectors.retry import Backoff, is_listed
 from tailrace.errors import SourceError
 
@@ -19,7 +19,7 @@ from tailrace.errors import SourceError
 BINARY_BYTES = 8 << 20
 
 
-def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Composable, size: int) -> Iterator[Block]:
+def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Composable, size: int) -> Iterator[RowBlock]:
     """About so many bytes of a table's rows (`rows` follows the SELECT list) under an exported snapshot.
 
     A lost connection is opened again, and rows that were returned before are not repeated. Raises SourceError, with the
@@ -40,7 +40,7 @@ def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Compos
             backoff.wait(error)
 
 
-def _road(config: Config, snapshot: str, table: CapturedTable, rows: sql.Composable, size: int) -> Iterator[Block]:
+def _road(config: Config, snapshot: str, table: CapturedTable, rows: sql.Composable, size: int) -> Iterator[RowBlock]:
     if size < BINARY_BYTES:
         return text_rows.blocks(config, snapshot, table, rows)
     from tailrace.connectors.postgres.snapshot import (
@@ -50,7 +50,7 @@ def _road(config: Config, snapshot: str, table: CapturedTable, rows: sql.Composa
     return binary_rows.blocks(config, snapshot, table, rows)
 
 
-def _after(handed: list[bytes], blocks: Iterator[Block], table: CapturedTable) -> Iterator[Block]:
+def _after(handed: list[bytes], blocks: Iterator[RowBlock], table: CapturedTable) -> Iterator[RowBlock]:
     """The blocks behind those handed out. Under one snapshot the same come first, unless the server reads otherwise."""
     for digest in tuple(handed):
         block = next(blocks, None)

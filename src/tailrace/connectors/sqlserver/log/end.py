@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 
 from tailrace.config import Config
 from tailrace.connectors.change_tables.lsn import text_of
-from tailrace.connectors.change_tables.position import Reading
+from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.failures import FAILURES
@@ -30,9 +30,9 @@ _IDLE = (
 )
 
 
-def log_end(connection: Connection, config: Config) -> Reading:
+def log_end(connection: Connection, config: Config) -> LsnPosition:
     """How far the log of each database is captured."""
-    return Reading.of({database: maximum(connection, database) for database in databases(connection, config)})
+    return LsnPosition.of({database: maximum(connection, database) for database in databases(connection, config)})
 
 
 def maximum(connection: Connection, database: str) -> str:

@@ -13,7 +13,7 @@ from tailrace.config import Config
 from tailrace.config.options.events import UNAVAILABLE_VALUE_PLACEHOLDER
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.change_tables.change_table import ChangeTable
-from tailrace.connectors.change_tables.changes import AFTER, BEFORE, ChangeRows, Changes, Ints
+from tailrace.connectors.change_tables.changes import AFTER, BEFORE, ChangeRows, ChangeTableRows, Ints
 from tailrace.connectors.change_tables.gap import InstanceGone
 from tailrace.connectors.change_tables.lsn import texts_of
 from tailrace.connectors.change_tables.tables import Instance
@@ -78,7 +78,7 @@ class InstanceTable(ChangeTable):
         return pa.StructArray.from_arrays(arrays, fields=list(found.type))
 
     @override
-    def incomplete(self, found: Changes) -> Mapping[str, pa.Array]:
+    def incomplete(self, found: ChangeTableRows) -> Mapping[str, pa.Array]:
         if not self.ordinals:
             return {}
         columns = self.captured.schema.columns
@@ -91,7 +91,7 @@ class InstanceTable(ChangeTable):
         unchanged = pa.StructArray.from_arrays(flags, names=[column.name for column in columns])
         return {"before": self._with_placeholders(found.before, untouched), "unchanged": unchanged}
 
-    def _untouched(self, found: Changes) -> dict[int, pa.Array]:
+    def _untouched(self, found: ChangeTableRows) -> dict[int, pa.Array]:
         """For the place of each such column, which rows are updates that did not touch it."""
         masks, is_update = found.mask.to_pylist(), (found.rows == 2).tolist()
         return {

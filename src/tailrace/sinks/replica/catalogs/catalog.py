@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from tailrace.errors import ConfigError, TableError
 
 if TYPE_CHECKING:  # loads deltalake, which a pipeline file of another sink does without
-    from tailrace.sinks.replica.catalogs.entry import Entry, Known
+    from tailrace.sinks.replica.catalogs.entry import CatalogEntry, CatalogTable
 
 # By type: the properties that it takes, those that it needs, the levels of its namespace, and the package that it uses.
 _AWS = ("region", "endpoint", "id", "profile-name", "access-key-id", "secret-access-key", "session-token")
@@ -27,13 +27,13 @@ class Catalog(Protocol):
     def look(self) -> str:
         """Ask whether tables can be registered, change nothing, and say what was found out."""
 
-    def find(self, name: str) -> Known | None:
+    def find(self, name: str) -> CatalogTable | None:
         """What it has under a name."""
 
-    def create(self, entry: Entry) -> None:
+    def create(self, entry: CatalogEntry) -> None:
         """Register a table, of which it has none."""
 
-    def change(self, entry: Entry) -> None:
+    def change(self, entry: CatalogEntry) -> None:
         """Change a table that it has to this one. What others have added to it stays as far as it can."""
 
     def drop(self, name: str) -> None:
@@ -80,7 +80,7 @@ def catalog_of(properties: Mapping[str, str], namespace: str) -> Catalog:
     return Unity(properties["uri"], namespace, properties.get("token"))
 
 
-def put(catalog: Catalog, entry: Entry) -> None:
+def put(catalog: Catalog, entry: CatalogEntry) -> None:
     """Register a table, or change it to what it is now; nothing is done where the catalogue has it so.
 
     A table that somebody else has registered for the same files is left as it is. Raises TableError for another table

@@ -20,7 +20,7 @@ _DIGITS = 16
 
 
 @dataclass(frozen=True)
-class Description:
+class TableDescription:
     """What the source says of a table: comments, and the columns that tell its rows apart (empty: it has no key)."""
 
     comment: str | None = None
@@ -42,7 +42,7 @@ class EntryColumn:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogEntry:
     """A table as a catalogue is to show it. `table` is the unique name of its source."""
 
     name: str
@@ -66,7 +66,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Known:
+class CatalogTable:
     """What a catalogue has under a name: its place, and what its parameters say (None: somebody else made it)."""
 
     location: str
@@ -74,22 +74,22 @@ class Known:
     digest: str | None
 
     @staticmethod
-    def of(location: str | None, parameters: Mapping[str, str]) -> Known:
+    def of(location: str | None, parameters: Mapping[str, str]) -> CatalogTable:
         """What the parameters of a table say."""
-        return Known(location or "", parameters.get(TABLE), parameters.get(ENTRY))
+        return CatalogTable(location or "", parameters.get(TABLE), parameters.get(ENTRY))
 
     def is_at(self, location: str) -> bool:
         """Whether the table lies there; catalogues write a local place with one slash or with three."""
         return _plain(self.location) == _plain(location)
 
 
-def entry(name: str, table: str, location: str, schema: pa.Schema, source: Description) -> Entry:
+def entry(name: str, table: str, location: str, schema: pa.Schema, source: TableDescription) -> CatalogEntry:
     """The entry of a Delta table of these columns; `source` has the replica's names of columns."""
     fields = json.loads(Schema.from_arrow(schema).to_json())["fields"]
     columns = tuple(EntryColumn(each["name"], each["type"], source.columns.get(each["name"])) for each in fields)
     names = {column.name for column in columns}
     key = source.key if names.issuperset(source.key) else ()
-    return Entry(name, table, location, columns, key, source.comment)
+    return CatalogEntry(name, table, location, columns, key, source.comment)
 
 
 def shortened(comment: str | None, size: int) -> str | None:

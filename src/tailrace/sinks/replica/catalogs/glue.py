@@ -11,7 +11,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, NoRegionError, ProfileNotFound
 
 from tailrace.errors import ConfigError, SinkAwayError, SinkError
-from tailrace.sinks.replica.catalogs.entry import Entry, Known, shortened
+from tailrace.sinks.replica.catalogs.entry import CatalogEntry, CatalogTable, shortened
 from tailrace.sinks.replica.catalogs.hive_form import EXTERNAL, INPUT, NAMES, OUTPUT, SERDE
 
 _WHERE = "sink.replica.catalog"
@@ -42,20 +42,20 @@ class Glue:
                 self._try(call)
         return f"Glue answers, and tables of the database {self._database} may be read, changed and deleted"
 
-    def find(self, name: str) -> Known | None:
+    def find(self, name: str) -> CatalogTable | None:
         """See Catalog."""
         table = self._table(name)
         if table is None:
             return None
         storage = table.get("StorageDescriptor", {})
-        return Known.of(storage.get("Location"), table.get("Parameters", {}))
+        return CatalogTable.of(storage.get("Location"), table.get("Parameters", {}))
 
-    def create(self, entry: Entry) -> None:
+    def create(self, entry: CatalogEntry) -> None:
         """See Catalog."""
         with self._asking() as client:
             client.create_table(**self._in(), TableInput=_input(entry, {}))
 
-    def change(self, entry: Entry) -> None:
+    def change(self, entry: CatalogEntry) -> None:
         """See Catalog. Glue keeps the versions before, unless it is told not to."""
         known = self._table(entry.name) or {}
         with self._asking() as client:
@@ -140,7 +140,7 @@ class Glue:
         return SinkError(f"Glue refuses it: {code}: {said}", where=_WHERE, remedy=remedy)
 
 
-def _input(entry: Entry, others: Mapping[str, str]) -> dict[str, Any]:
+def _input(entry: CatalogEntry, others: Mapping[str, str]) -> dict[str, Any]:
     """The table as Glue takes it, with the parameters that others have added."""
     columns = []
     for column in entry.columns:

@@ -27,7 +27,7 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from tailrace.errors import SinkAwayError, SinkError
-from tailrace.sinks.replica.catalogs.entry import Entry, Known, shortened
+from tailrace.sinks.replica.catalogs.entry import CatalogEntry, CatalogTable, shortened
 from tailrace.sinks.replica.catalogs.hive_form import EXTERNAL, INPUT, NAMES, OUTPUT, SERDE
 
 _PORT, _TIMEOUT_MS = 9083, 20_000
@@ -52,22 +52,22 @@ class Hive:
             client.get_database(self._database)
         return f"the Hive metastore answers and has the database {self._database}"
 
-    def find(self, name: str) -> Known | None:
+    def find(self, name: str) -> CatalogTable | None:
         """See Catalog."""
         with self._asking() as client:
             table = self._table(client, name)
         if table is None:
             return None
         place = (table.sd.serdeInfo.parameters or {}).get("path") or table.sd.location
-        return Known.of(place, table.parameters or {})
+        return CatalogTable.of(place, table.parameters or {})
 
-    def create(self, entry: Entry) -> None:
+    def create(self, entry: CatalogEntry) -> None:
         """See Catalog."""
         with self._asking() as client:
             client.get_database(self._database)
             self._create(client, entry, {})
 
-    def change(self, entry: Entry) -> None:
+    def change(self, entry: CatalogEntry) -> None:
         """See Catalog. Types that the metastore takes for incompatible are changed by another table in its place."""
         with self._asking() as client:
             known = self._table(client, entry.name)
@@ -87,7 +87,7 @@ class Hive:
         with self._asking() as client:
             client.drop_table(self._database, name, False)
 
-    def _create(self, client: Client, entry: Entry, others: Mapping[str, str]) -> None:
+    def _create(self, client: Client, entry: CatalogEntry, others: Mapping[str, str]) -> None:
         context = EnvironmentContext(_WITHOUT_STATISTICS)
         client.create_table_with_environment_context(self._made(entry, others), context)
         self._add_key(client, entry)
@@ -98,7 +98,7 @@ class Hive:
         except NoSuchObjectException:
             return None
 
-    def _made(self, entry: Entry, others: Mapping[str, str]) -> Table:
+    def _made(self, entry: CatalogEntry, others: Mapping[str, str]) -> Table:
         columns = [
             FieldSchema(column.name, column.type_text(NAMES), shortened(column.comment, _COMMENT_BYTES))
             for column in entry.columns
@@ -123,7 +123,7 @@ class Hive:
         for constraint in {each.pk_name for each in found}:
             client.drop_constraint(DropConstraintRequest(self._database, name, constraint))
 
-    def _add_key(self, client: Client, entry: Entry) -> None:
+    def _add_key(self, client: Client, entry: CatalogEntry) -> None:
         """State the key as one that nobody enforces and queries may rely on."""
         keys = [
             SQLPrimaryKey(self._database, entry.name, column, place, f"pk_{entry.name}", False, False, True)

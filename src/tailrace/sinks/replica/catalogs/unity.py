@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 
 from tailrace.errors import SinkAwayError, SinkError
-from tailrace.sinks.replica.catalogs.entry import Entry, EntryColumn, Known
+from tailrace.sinks.replica.catalogs.entry import CatalogEntry, CatalogTable, EntryColumn
 
 # Where the token is taken from if the settings have none.
 TOKEN = "TAILRACE_CATALOG_TOKEN"
@@ -38,12 +38,12 @@ class Unity:
         self._ask("GET", f"/tables?{query}")
         return f"Unity Catalog answers and has the schema {self._namespace}"
 
-    def find(self, name: str) -> Known | None:
+    def find(self, name: str) -> CatalogTable | None:
         """See Catalog."""
         found = self._ask("GET", self._path(name), may_lack=True)
-        return None if found is None else Known.of(found.get("storage_location"), found.get("properties") or {})
+        return None if found is None else CatalogTable.of(found.get("storage_location"), found.get("properties") or {})
 
-    def create(self, entry: Entry) -> None:
+    def create(self, entry: CatalogEntry) -> None:
         """See Catalog."""
         table = {
             "name": entry.name,
@@ -58,7 +58,7 @@ class Unity:
         }
         self._ask("POST", "/tables", table)
 
-    def change(self, entry: Entry) -> None:
+    def change(self, entry: CatalogEntry) -> None:
         """See Catalog. The interface changes no table, so another one takes its place, without the grants of this."""
         self.drop(entry.name)
         self.create(entry)

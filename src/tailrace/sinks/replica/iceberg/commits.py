@@ -64,7 +64,7 @@ class _DeleteManifest(ManifestWriterV2):
 
 
 @dataclass
-class Change:
+class SnapshotChange:
     """What a snapshot changes: files that are added and removed, the table's columns (None: as they are).
 
     `removed` are entries of the table's manifests. `is_whole`: whatever is not added or removed is listed in new
@@ -97,7 +97,7 @@ def listed(table: Table, manifest: ManifestFile) -> list[ManifestEntry]:
     return found
 
 
-def commit(table: Table, change: Change, mark: Mark) -> None:
+def commit(table: Table, change: SnapshotChange, mark: Mark) -> None:
     """Make a snapshot that carries a mark. Raises CommitFailedException if there is a newer one than `table` knows.
 
     Raises LakeError for a table that replicas do not write.
@@ -149,7 +149,7 @@ def _columns(table: Table, schema: Schema | None) -> tuple[list[TableUpdate], li
     ]
 
 
-def _snapshot(table: Table, change: Change, mark: Mark, before: Snapshot | None) -> Snapshot:
+def _snapshot(table: Table, change: SnapshotChange, mark: Mark, before: Snapshot | None) -> Snapshot:
     metadata, number = table.metadata, table.metadata.new_snapshot_id()
     sequence = metadata.next_sequence_number()
     schema_id = metadata.current_schema_id
@@ -178,7 +178,7 @@ def _snapshot(table: Table, change: Change, mark: Mark, before: Snapshot | None)
     )
 
 
-def _manifests(table: Table, change: Change, number: int, before: Snapshot | None) -> list[ManifestFile]:
+def _manifests(table: Table, change: SnapshotChange, number: int, before: Snapshot | None) -> list[ManifestFile]:
     """The manifests of a new snapshot: those that are there as long as no file of theirs is removed, and new ones."""
     kept: list[ManifestFile] = []
     existing: list[ManifestEntry] = []
@@ -239,7 +239,7 @@ def _as(entry: ManifestEntry, status: ManifestEntryStatus, number: int | None) -
     )
 
 
-def _summary(change: Change, mark: Mark, before: Snapshot | None) -> Summary:
+def _summary(change: SnapshotChange, mark: Mark, before: Snapshot | None) -> Summary:
     """The numbers of a snapshot as the specification names them; the totals go on from those of the one before."""
     gone = [entry.data_file for entry in change.removed]
     told = {} if before is None or before.summary is None else before.summary.additional_properties

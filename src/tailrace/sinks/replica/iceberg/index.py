@@ -25,7 +25,7 @@ from tailrace.connectors.private_files import is_private_folder
 from tailrace.sinks.replica.digest import row_hashes
 from tailrace.sinks.replica.iceberg.commits import entries
 from tailrace.sinks.replica.iceberg.files import Places, dead_rows, rows_of
-from tailrace.sinks.replica.iceberg.runs import GONE, Entries, Keys, joined, mapped, matches, merged, stored
+from tailrace.sinks.replica.iceberg.runs import GONE, Entries, KeyHashes, joined, mapped, matches, merged, stored
 from tailrace.sinks.replica.table import LakeError
 
 _VERSION = 2
@@ -37,10 +37,10 @@ _TIMES = 4
 _SPARE_FILES = 1000
 
 
-def keys_of(rows: pa.Table, names: Sequence[str]) -> Keys:
+def keys_of(rows: pa.Table, names: Sequence[str]) -> KeyHashes:
     """The hashes of the keys of rows."""
     columns = [rows.column(name) for name in names]
-    return Keys(row_hashes(columns, rows.num_rows), row_hashes(columns, rows.num_rows, 1))
+    return KeyHashes(row_hashes(columns, rows.num_rows), row_hashes(columns, rows.num_rows, 1))
 
 
 def folder_of(table: Table) -> Path:
@@ -100,7 +100,7 @@ class Index:
         keys, positions = self.located(rows, schema)
         self.add(keys, file, positions)
 
-    def located(self, rows: pa.Table, schema: Schema) -> tuple[Keys, np.ndarray]:
+    def located(self, rows: pa.Table, schema: Schema) -> tuple[KeyHashes, np.ndarray]:
         """The keys of those of a file's rows that belong here, with their positions."""
         there = {str(each.field_id): each.name for each in schema.fields}
         key = [there[text.partition(" ")[0]] for text in self.key]
@@ -109,7 +109,7 @@ class Index:
             positions = np.flatnonzero(rows.column(there[self.end.partition(" ")[0]]).is_null())
         return keys_of(rows.take(pa.array(positions)), key), positions
 
-    def find(self, keys: Keys) -> tuple[np.ndarray, Places]:
+    def find(self, keys: KeyHashes) -> tuple[np.ndarray, Places]:
         """The rows of keys: the place of each one's key, and where it lies."""
         order = np.argsort(keys.hashes)
         left = np.ones(len(keys), bool)
@@ -123,7 +123,7 @@ class Index:
         places, numbers, positions = (np.concatenate(column) for column in zip(*found, strict=True))
         return places, Places(self.files, numbers, positions)
 
-    def add(self, keys: Keys, file: str | None, positions: np.ndarray | None = None) -> None:
+    def add(self, keys: KeyHashes, file: str | None, positions: np.ndarray | None = None) -> None:
         """Rows of keys are in a file now, at some positions; None: they are gone."""
         number = GONE if file is None else len(self.files)
         if file is not None:

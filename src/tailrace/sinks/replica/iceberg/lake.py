@@ -12,7 +12,7 @@ from pyiceberg.table.snapshots import Operation
 
 from tailrace.errors import ConfigError
 from tailrace.sinks.replica.iceberg.columns import fitted
-from tailrace.sinks.replica.iceberg.commits import Change, commit
+from tailrace.sinks.replica.iceberg.commits import SnapshotChange, commit
 from tailrace.sinks.replica.iceberg.errors import said, translated
 from tailrace.sinks.replica.iceberg.files import write_rows
 from tailrace.sinks.replica.iceberg.index import forget
@@ -74,7 +74,7 @@ class IcebergLake:
         schema = fitted(rows.schema, None, 0)
         table = self._catalog.create_table_if_not_exists((*self.namespace, name), schema, properties={**_FIXED, **kept})
         files = [file for file, _ in write_rows(table, table.schema(), rows)]
-        commit(table, Change(Operation.APPEND, files), mark)
+        commit(table, SnapshotChange(Operation.APPEND, files), mark)
 
     @translated
     def remove(self, name: str) -> None:

@@ -16,7 +16,7 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotsUpdate
 
 from tailrace.sinks.replica.iceberg.columns import arrow
-from tailrace.sinks.replica.iceberg.commits import Change, alter, commit, entries, listed
+from tailrace.sinks.replica.iceberg.commits import SnapshotChange, alter, commit, entries, listed
 from tailrace.sinks.replica.iceberg.errors import translated
 from tailrace.sinks.replica.iceberg.files import Places, Positions, dead_rows, rows_of, write_deletes, write_rows
 from tailrace.sinks.replica.iceberg.index import Index
@@ -104,7 +104,7 @@ class Files:
         left = _left(kept, dead)
         if left is not None:
             added.append(write_deletes(table, left))
-        commit(table, Change(Operation.REPLACE, added, [*chosen, *deletes], is_whole=True), mark)
+        commit(table, SnapshotChange(Operation.REPLACE, added, [*chosen, *deletes], is_whole=True), mark)
         if index is not None:
             for path, keys, positions in moved:
                 index.add(keys, path, positions)

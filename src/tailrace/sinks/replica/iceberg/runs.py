@@ -26,7 +26,7 @@ _AT_A_TIME = 4_000_000
 
 
 @dataclass(frozen=True)
-class Keys:
+class KeyHashes:
     """Hashes of keys."""
 
     hashes: Hashes
@@ -35,16 +35,16 @@ class Keys:
     def __len__(self) -> int:
         return len(self.hashes)
 
-    def take(self, order: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Keys:
+    def take(self, order: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> KeyHashes:
         """Some of them, or in another order."""
-        return Keys(self.hashes[order], self.others[order])
+        return KeyHashes(self.hashes[order], self.others[order])
 
 
 @dataclass(frozen=True)
 class Entries:
     """Keys with the numbers of their files and their positions in these."""
 
-    keys: Keys
+    keys: KeyHashes
     numbers: Numbers
     positions: Positions
 
@@ -53,7 +53,7 @@ class Entries:
 
     def take(self, order: npt.NDArray[np.int64] | npt.NDArray[np.bool_] | slice) -> Entries:
         """Some of them, or in another order."""
-        keys = Keys(self.keys.hashes[order], self.keys.others[order])
+        keys = KeyHashes(self.keys.hashes[order], self.keys.others[order])
         return Entries(keys, self.numbers[order], self.positions[order])
 
     def sorted(self) -> Entries:
@@ -86,7 +86,7 @@ def stored(root: Path, parts: Sequence[Entries]) -> str:
 def mapped(root: Path, name: str) -> Entries:
     """A stored run. Raises FileNotFoundError where it was removed."""
     columns = [_mapped(root / name / column, kind) for column, kind in _COLUMNS.items()]
-    return Entries(Keys(columns[0], columns[1]), columns[2], columns[3])
+    return Entries(KeyHashes(columns[0], columns[1]), columns[2], columns[3])
 
 
 def _mapped(path: Path, kind: type) -> np.ndarray:
@@ -95,7 +95,7 @@ def _mapped(path: Path, kind: type) -> np.ndarray:
     return np.asarray(np.memmap(path, kind, "r"))
 
 
-def matches(run: Entries, keys: Keys) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def matches(run: Entries, keys: KeyHashes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Each key's entries in a run: the places of keys, and those of entries. Keys in order read fewer pages."""
     low = np.searchsorted(run.keys.hashes, keys.hashes, "left")
     counts = np.searchsorted(run.keys.hashes, keys.hashes, "right") - low
@@ -134,7 +134,7 @@ def joined(some: Sequence[Entries]) -> Entries:
     """Entries one behind the other."""
     columns = [(each.keys.hashes, each.keys.others, each.numbers, each.positions) for each in some]
     hashes, others, numbers, positions = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return Entries(Keys(hashes, others), numbers, positions)
+    return Entries(KeyHashes(hashes, others), numbers, positions)
 
 
 def _newest(entries: Entries, ages: npt.NDArray[np.int64], *, is_last: bool) -> Entries:

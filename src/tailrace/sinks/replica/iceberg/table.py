@@ -15,7 +15,7 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 from tailrace.sinks.replica.codes import row_codes
 from tailrace.sinks.replica.fold import COUNT, KEEP, Net
 from tailrace.sinks.replica.iceberg.columns import arrow, fitted, promotes, reshaped, stored
-from tailrace.sinks.replica.iceberg.commits import MARK, WRITTEN, Change, alter, commit, entries
+from tailrace.sinks.replica.iceberg.commits import MARK, WRITTEN, SnapshotChange, alter, commit, entries
 from tailrace.sinks.replica.iceberg.errors import translated, translating
 from tailrace.sinks.replica.iceberg.files import Places, dead_rows, may_have, rows_of, write_deletes, write_rows
 from tailrace.sinks.replica.iceberg.index import Index, keys_of
@@ -112,14 +112,14 @@ class Iceberg:
     def append(self, rows: pa.Table, mark: Mark) -> None:
         """See Table."""
         files = [file for file, _ in write_rows(self.table, self.table.schema(), rows)]
-        commit(self.table, Change(Operation.APPEND, files), mark)
+        commit(self.table, SnapshotChange(Operation.APPEND, files), mark)
 
     @translated
     def overwrite(self, rows: Rows, mark: Mark, *, reshapes: bool) -> None:
         """See Table."""
         schema = self._fitted(rows.schema) if reshapes else self.table.schema()
         files = [file for file, _ in write_rows(self.table, schema, rows)]
-        change = Change(Operation.OVERWRITE, files, entries(self.table), schema if reshapes else None)
+        change = SnapshotChange(Operation.OVERWRITE, files, entries(self.table), schema if reshapes else None)
         commit(self.table, change, mark)
 
     @translated
@@ -160,13 +160,13 @@ class Iceberg:
             rows = self._with_old(rows, net.kept, of, places)
         new = np.flatnonzero(is_put & ~absent)
         if not len(new) and not len(of):
-            commit(self.table, Change(Operation.APPEND), mark)
+            commit(self.table, SnapshotChange(Operation.APPEND), mark)
             index.save(self.table)
             return 0
         deletes = [write_deletes(self.table, places)] if len(of) else []
         written = list(write_rows(self.table, self.table.schema(), rows.select(schema.names).take(pa.array(new))))
         operation = Operation.OVERWRITE if deletes else Operation.APPEND
-        commit(self.table, Change(operation, [*(file for file, _ in written), *deletes]), mark)
+        commit(self.table, SnapshotChange(operation, [*(file for file, _ in written), *deletes]), mark)
         index.add(keys.take(np.flatnonzero(~is_put & is_there)), None)
         for file, some in written:
             index.add_rows(some, file.file_path, self.table.schema())
@@ -187,7 +187,7 @@ class Iceberg:
         rows = pa.concat_tables([ended.cast(schema), versions.select(schema.names).cast(schema)])
         written = list(write_rows(self.table, self.table.schema(), rows))
         operation = Operation.OVERWRITE if deletes else Operation.APPEND
-        commit(self.table, Change(operation, [*(file for file, _ in written), *deletes]), mark)
+        commit(self.table, SnapshotChange(operation, [*(file for file, _ in written), *deletes]), mark)
         index.add(keys.take(np.unique(of)), None)
         for file, some in written:
             index.add_rows(some, file.file_path, self.table.schema())
@@ -201,7 +201,7 @@ class Iceberg:
         files = [file for file, _ in write_rows(self.table, self.table.schema(), added)]
         if deletes is not None and len(deletes.positions):
             files.append(write_deletes(self.table, deletes))
-        commit(self.table, Change(Operation.OVERWRITE if gone.num_rows else Operation.APPEND, files), mark)
+        commit(self.table, SnapshotChange(Operation.OVERWRITE if gone.num_rows else Operation.APPEND, files), mark)
 
     def maintenance(self) -> Files:
         """See Table."""
@@ -219,7 +219,7 @@ class Iceberg:
     def _unmoved(self, columns: Callable[[], Schema], mark: Mark) -> None:
         """Change columns in a snapshot that leaves the rows where they are, and so the index right."""
         index = Index.stored(self.table)
-        commit(self.table, Change(Operation.APPEND, schema=columns()), mark)
+        commit(self.table, SnapshotChange(Operation.APPEND, schema=columns()), mark)
         if index is not None:
             index.save(self.table)
 

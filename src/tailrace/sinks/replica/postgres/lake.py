@@ -15,7 +15,7 @@ from tailrace.sinks.replica.postgres.connections import conninfo, transaction
 from tailrace.sinks.replica.postgres.copying import copy
 from tailrace.sinks.replica.postgres.errors import translating
 from tailrace.sinks.replica.postgres.ledger import Ledger, State
-from tailrace.sinks.replica.postgres.table import Place, Relation
+from tailrace.sinks.replica.postgres.table import TableLocation, TargetTable
 from tailrace.sinks.replica.roots import DATABASE
 from tailrace.sinks.replica.table import LakeError, LostRaceError, Mark, Rows
 
@@ -47,11 +47,11 @@ class DatabaseLake:
         with transaction(self._conninfo) as connection:
             return self._ledger.names(connection, self.folder)
 
-    def open(self, name: str) -> Relation | None:
+    def open(self, name: str) -> TargetTable | None:
         """See Lake."""
         with transaction(self._conninfo) as connection:
             state = self._ledger.load(connection, self.folder, name)
-        return None if state is None else Relation(self._place(name), state)
+        return None if state is None else TargetTable(self._place(name), state)
 
     def create(self, name: str, rows: Rows, mark: Mark, kept_seconds: int | None) -> None:
         """See Lake. PostgreSQL removes old versions of rows itself (autovacuum)."""
@@ -102,5 +102,5 @@ class DatabaseLake:
     def _relation(self, name: str) -> str:
         return fitted(f"{self.folder}.{name}" if self.folder else name)
 
-    def _place(self, name: str) -> Place:
-        return Place(self._conninfo, self._ledger, self.folder, name, self.uri(name))
+    def _place(self, name: str) -> TableLocation:
+        return TableLocation(self._conninfo, self._ledger, self.folder, name, self.uri(name))

@@ -22,7 +22,7 @@ _FEW_COMMITS = 8
 
 
 @dataclass(frozen=True)
-class Place:
+class TableLocation:
     """Where a table is: its database, the ledger, and its names there."""
 
     conninfo: str = field(repr=False)
@@ -32,10 +32,10 @@ class Place:
     uri: str
 
 
-class Relation:
+class TargetTable:
     """Implements Table."""
 
-    def __init__(self, place: Place, state: State) -> None:
+    def __init__(self, place: TableLocation, state: State) -> None:
         self._place, self._state = place, state
 
     @property
@@ -271,7 +271,7 @@ class Autovacuum:
     live: Mapping[str, int] = {}
     kept_seconds = None
 
-    def __init__(self, table: Relation) -> None:
+    def __init__(self, table: TargetTable) -> None:
         self._table = table
 
     def others(self) -> Mapping[str, int]:

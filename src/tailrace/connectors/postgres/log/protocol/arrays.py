@@ -27,14 +27,14 @@ _NOTABLE[[_QUOTE, _BACKSLASH, _OPEN, _CLOSE]] = True
 
 
 @dataclass(frozen=True, slots=True)
-class Elements:
+class ArrayElements:
     """The elements of n literals: a list of texts each, and how many elements were arrays themselves (read as null)."""
 
     lists: pa.ListArray
     nested: int
 
 
-def elements(text: pa.Array, delimiter: str = ",") -> Elements:
+def elements(text: pa.Array, delimiter: str = ",") -> ArrayElements:
     """The elements of array literals. Raises DecodeError for a text that is none."""
     literals = _without_bounds(text.cast(pa.string()))
     data, starts, ends = _dense(literals)
@@ -49,7 +49,7 @@ def elements(text: pa.Array, delimiter: str = ",") -> Elements:
     texts, nested = _texts(data, marks, begins, closing)
     offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
     mask = literals.is_null() if literals.null_count else None
-    return Elements(pa.ListArray.from_arrays(offsets, texts, mask=mask), nested)
+    return ArrayElements(pa.ListArray.from_arrays(offsets, texts, mask=mask), nested)
 
 
 def _merged(one: Ints, other: Ints) -> Ints:
