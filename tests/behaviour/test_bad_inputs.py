@@ -164,6 +164,7 @@ def stranger(database: Database) -> Iterator[int]:
         stream.close()
 
 
+@pytest.mark.long
 def test_a_slot_that_a_stranger_reads(spark: SparkSession, shop: Database, tmp_path: Path) -> None:
     given = properties(shop, slot__max__retries="0")
     stream = Stream(spark, given, tmp_path / "state")

@@ -34,6 +34,7 @@ def written(folder: Path, spark: SparkSession) -> list[dict[str, Any]]:
     return [row.asDict() for row in spark.read.parquet(str(folder)).drop("batch").orderBy("ts", "id").collect()]
 
 
+@pytest.mark.long
 def test_the_example(spark: SparkSession, shop: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     script = shown("tables").replace('"lake', f'"{tmp_path}/lake').replace('f"lake', f'f"{tmp_path}/lake')

@@ -92,6 +92,7 @@ def test_a_replica_has_the_rows_of_its_source(kept: Kept) -> None:
     assert {KEY: 300, VALUE: 0, NOTE: None} in kept.line.replica("items")
 
 
+@pytest.mark.long
 def test_a_table_is_added_under_load(kept: Kept) -> None:
     name = str(kept.source.id("added"))
     with traffic(kept.source, "added", "items"):
