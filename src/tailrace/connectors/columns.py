@@ -15,7 +15,7 @@ from tailrace.config.masks import ColumnMasks, OutOfRange, Propagate
 from tailrace.config.options.events import INCLUDE_SCHEMA_COMMENTS, UNAVAILABLE_VALUE_PLACEHOLDER
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.column_info import ColumnInfo
-from tailrace.connectors.converters import ConvertedColumn, Converters
+from tailrace.connectors.converters import Converters, SourceColumn
 from tailrace.connectors.defaults import shown_default
 from tailrace.connectors.masking import altered, check_key
 from tailrace.connectors.value_type import ValueType, converted, keeps_all
@@ -164,7 +164,7 @@ class ColumnRules:
     def _converted(self, table: TableId, column: ColumnInfo) -> ValueType | None:
         """What a user-supplied converter makes of a column. A default that is a literal is shown, converted."""
         source, default = column.type, column.default
-        asked = ConvertedColumn(
+        asked = SourceColumn(
             table=str(table),
             name=column.name,
             type_name=source.printed,

@@ -20,7 +20,7 @@ from tailrace.model.schema import ConnectSchema
 
 
 @dataclass(frozen=True, slots=True)
-class ConvertedColumn:
+class SourceColumn:
     """A column that a converter is called for; `default` is the expression of its default."""
 
     table: str
@@ -52,7 +52,7 @@ class Converters:
     def __init__(self, config: Config) -> None:
         self._made = converters(config)
 
-    def of(self, column: ConvertedColumn) -> Conversion | None:
+    def of(self, column: SourceColumn) -> Conversion | None:
         """The first answer. Raises ConfigError for one that is no Conversion."""
         for name, ask in self._made:
             answer = ask(column)

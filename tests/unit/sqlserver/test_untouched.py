@@ -13,7 +13,7 @@ from tailrace.config import Config
 from tailrace.connectors.change_tables.changes import paired
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.sql_tables.images import block
-from tailrace.connectors.sql_tables.tables import Described, SourceColumn
+from tailrace.connectors.sql_tables.tables import Described, SqlColumn
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.config import resolve
 from tailrace.connectors.sqlserver.log.reader import InstanceTable, change_table
@@ -35,10 +35,8 @@ class OneTable(Catalog):
         self._required = required
 
     def at(self, instance: Instance) -> Described:
-        columns = (SourceColumn("id", SqlType("int", 4, 10, 0), required=True),)
-        large = tuple(
-            SourceColumn(name, SqlType(name, 16, 0, 0), required=self._required) for name in ("image", "text")
-        )
+        columns = (SqlColumn("id", SqlType("int", 4, 10, 0), required=True),)
+        large = tuple(SqlColumn(name, SqlType(name, 16, 0, 0), required=self._required) for name in ("image", "text"))
         return Described(TABLE, columns + large, ("id",))
 
     def has_commands(self, instance: Instance) -> bool:

@@ -18,7 +18,7 @@ from tailrace.connectors.db2.defaults import parse_default
 from tailrace.connectors.db2.options import CDC_CHANGE_TABLES_SCHEMA, DB2_PLATFORM, ZOS
 from tailrace.connectors.db2.statements import control_schema, folded, name, qualified, text
 from tailrace.connectors.db2.types.values import Db2Type, source_type, value_type
-from tailrace.connectors.sql_tables.tables import Connection, Described, SourceColumn
+from tailrace.connectors.sql_tables.tables import Connection, Described, SqlColumn
 from tailrace.model.table import TableId
 from tailrace.model.table_id import SCHEMA_TABLE
 from tailrace.override import override
@@ -163,20 +163,20 @@ class Catalog(tables.Catalog):
         source = {each.name: each for each in self._columns(instance.table.schema, instance.table.table)}
         return self._indicated(self._captured(instance), source)
 
-    def _indicated(self, own: Iterable[SourceColumn], source: Mapping[str, SourceColumn]) -> set[str]:
+    def _indicated(self, own: Iterable[SqlColumn], source: Mapping[str, SqlColumn]) -> set[str]:
         return {
             each.name
             for each in own
             if each.name in source and source[each.name].type.is_large and not each.type.is_large
         }
 
-    def _captured(self, instance: Instance) -> tuple[SourceColumn, ...]:
+    def _captured(self, instance: Instance) -> tuple[SqlColumn, ...]:
         """The columns of a change table that are no columns of its own."""
         schema = next(each.schema for each, (number, _) in self._tables.items() if number == instance.number)
         return tuple(each for each in self._columns(schema, instance.name) if not each.name.startswith(_SYSTEM))
 
     @override
-    def info(self, column: SourceColumn) -> ColumnInfo:
+    def info(self, column: SqlColumn) -> ColumnInfo:
         return ColumnInfo(
             name=column.name,
             type=source_type(column.type),
@@ -185,7 +185,7 @@ class Catalog(tables.Catalog):
             default=parse_default(column.default, column.type, faults=self.config[COMPAT_FAULTS]),
         )
 
-    def _columns(self, schema: str, table: str) -> tuple[SourceColumn, ...]:
+    def _columns(self, schema: str, table: str) -> tuple[SqlColumn, ...]:
         query = (_COLUMNS_ZOS if self._is_zos else _COLUMNS).format(schema=text(schema), table=text(table))
         return tuple(_column(row) for row in self.connection.rows(query))
 
@@ -216,10 +216,10 @@ def statistics(connection: Connection, table: TableId, *, is_zos: bool) -> tuple
     return (int(found[0][0]), int(found[0][1])) if found else (0, 0)
 
 
-def _column(row: tuple[Any, ...]) -> SourceColumn:
+def _column(row: tuple[Any, ...]) -> SqlColumn:
     name, kind, length, scale, code_page, nulls, identity, generated, default = row
     is_identity = identity == "Y"
-    return SourceColumn(
+    return SqlColumn(
         name=name,
         type=Db2Type.of(kind.strip(), int(length), int(scale), int(code_page or 0)),
         required=nulls == "N",

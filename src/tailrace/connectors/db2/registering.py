@@ -12,7 +12,7 @@ from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.db2.options import CDC_CHANGE_TABLES_SCHEMA, CDC_CONTROL_SCHEMA, DATABASE_USER
 from tailrace.connectors.db2.statements import control_schema, folded, name, qualified, text
 from tailrace.connectors.db2.statements import table as table_name
-from tailrace.connectors.sql_tables.tables import SourceColumn
+from tailrace.connectors.sql_tables.tables import SqlColumn
 from tailrace.model.table import TableId
 
 _CHANGES = """
@@ -40,7 +40,7 @@ def control_tables(config: Config) -> list[str]:
     ]
 
 
-def registration(config: Config, table: TableId, columns: Sequence[SourceColumn]) -> list[str]:
+def registration(config: Config, table: TableId, columns: Sequence[SqlColumn]) -> list[str]:
     """The statements that register a table: log its changes in full, its change table, its row in the register.
 
     Of a large object the change table has an indicator that it has changed (IBM, "Large object data types"); it cannot

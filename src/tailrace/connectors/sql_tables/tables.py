@@ -49,7 +49,7 @@ class CatalogType(Protocol):
 
 
 @dataclass(frozen=True)
-class SourceColumn:
+class SqlColumn:
     """A column as the catalog has it."""
 
     name: str
@@ -85,7 +85,7 @@ class Described:
     """A table as the catalog has it: its columns, and the columns of its key."""
 
     id: TableId
-    columns: tuple[SourceColumn, ...]
+    columns: tuple[SqlColumn, ...]
     key: tuple[str, ...]
 
     def only(self, names: Collection[str], *, part_of_key: bool = False) -> Described:
@@ -161,7 +161,7 @@ class SqlCatalog(Protocol):
     def unique(self, table: TableId, number: int) -> list[tuple[str, ...]]:
         """The columns of each unique index of a table, the primary key first."""
 
-    def info(self, column: SourceColumn) -> ColumnInfo:
+    def info(self, column: SqlColumn) -> ColumnInfo:
         """A column in the terms that every connector has."""
 
     def captured(self) -> list[TableId]:

@@ -16,7 +16,7 @@ from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable, ColumnRules
-from tailrace.connectors.sql_tables.tables import Described, SourceColumn
+from tailrace.connectors.sql_tables.tables import Described, SqlColumn
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.defaults import parse_default
 from tailrace.connectors.sqlserver.failures import ONE_DATABASE
@@ -178,7 +178,7 @@ class Catalog(tables.Catalog):
         return any(column.name == _COMMAND for column in columns)
 
     @override
-    def info(self, column: SourceColumn) -> ColumnInfo:
+    def info(self, column: SqlColumn) -> ColumnInfo:
         return ColumnInfo(
             name=column.name,
             type=source_type(column.type, is_identity=column.is_identity),
@@ -225,14 +225,14 @@ def _tell(table: str, columns: tuple[str, ...]) -> None:
     )
 
 
-def _retyped(column: SourceColumn, kind: SqlType) -> SourceColumn:
+def _retyped(column: SqlColumn, kind: SqlType) -> SqlColumn:
     """A column of a source table with the type that a change table has, which has no alias types and no ROWVERSION."""
     if column.type.name == "timestamp":
         return column
     return replace(column, type=replace(kind, alias=column.type.alias))
 
 
-def _column(row: tuple[object, ...], *, is_commented: bool) -> SourceColumn:
+def _column(row: tuple[object, ...], *, is_commented: bool) -> SqlColumn:
     given, kind, size, precision, scale, nullable, identity, computed, default, comment, *rest = row
     alias, clr, collation, hidden = rest
     known = SqlType(
@@ -245,7 +245,7 @@ def _column(row: tuple[object, ...], *, is_commented: bool) -> SourceColumn:
         collation=None if collation is None else str(collation),
         is_encrypted=hidden is not None,
     )
-    return SourceColumn(
+    return SqlColumn(
         name=str(given),
         type=known,
         required=not nullable,

@@ -20,7 +20,7 @@ from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sql_tables.images import images, selected
-from tailrace.connectors.sql_tables.tables import Block, SourceColumn
+from tailrace.connectors.sql_tables.tables import Block, SqlColumn
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.options import DATA_QUERY_MODE
 from tailrace.connectors.sqlserver.position import LSN_BYTES
@@ -169,7 +169,7 @@ def _with_placeholders(captured: CapturedTable, placeholders: Mapping[int, pa.Sc
     return replace(captured, schema=replace(captured.schema, columns=tuple(columns)))
 
 
-def _with_lacking(captured: CapturedTable, own: Sequence[SourceColumn]) -> CapturedTable:
+def _with_lacking(captured: CapturedTable, own: Sequence[SqlColumn]) -> CapturedTable:
     """The table whose columns say which of their values old images lack.
 
     Source: https://learn.microsoft.com/sql/relational-databases/system-tables/cdc-capture-instance-ct-transact-sql,
