@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -39,6 +40,12 @@ def calls(seen: list[str]) -> Iterator[None]:
         sys.setprofile(before)
 
 
+def read(capture: Capture, splits: Sequence[Any]) -> None:
+    for split in splits:
+        for _ in capture.read(split):
+            pass
+
+
 def observed(source: FolderSource) -> Iterator[tuple[str, list[str]]]:
     """Each step of a pipeline's first two batches, with the calls that it makes."""
     from tailrace_folder.package import FolderPackage
@@ -54,11 +61,11 @@ def observed(source: FolderSource) -> Iterator[tuple[str, list[str]]]:
     offset = capture.begin()
     for batch in ("first snapshot", "log"):
         start = offset
-        offset, seen = step(lambda start=start: capture.head(start, None))
+        offset, seen = step(partial(capture.head, start, None))
         yield f"{batch}: head", seen
-        splits, seen = step(lambda start=start, end=offset: [*capture.plan(start, end)])
+        splits, seen = step(partial(capture.plan, start, offset))
         yield f"{batch}: plan", seen
-        _, seen = step(lambda splits=splits: [list(capture.read(split)) for split in splits])
+        _, seen = step(partial(read, capture, splits))
         yield f"{batch}: read", seen
         source.commit(Insert("t", {KEY: 2, VALUE: 0, NOTE: None}))
 
