@@ -36,7 +36,7 @@ check: env  ## Lint, formatting and types
 	$(BIN)/mypy
 
 quick: check  ## Check, then the tests that need no server, in about a minute
-	$(BIN)/python -m pytest -q -n $(JOBS) -m "not server and not long and not crash and not big" tests/unit
+	TAILRACE_FUZZ_EXAMPLES=10 $(BIN)/python -m pytest -q -n $(JOBS) --hypothesis-profile=quick -m "not server and not long and not crash and not big" tests/unit
 
 format: env  ## Format the code, and fix what lint can fix
 	$(BIN)/ruff check --fix

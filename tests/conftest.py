@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # An example takes longer than usual where the machine does other work: that is no failure.
 settings.register_profile("tests", deadline=None)
+# `make quick`: as many examples as show that a test runs.
+settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile("tests")
 
 
