@@ -1,4 +1,4 @@
-"""What `run` prints while pipelines run: progress, what they wait for, and what their log warns of."""
+"""Prints progress of running pipelines, what they wait for, and the warnings of their log."""
 
 from __future__ import annotations
 

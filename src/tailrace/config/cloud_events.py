@@ -1,4 +1,4 @@
-"""What the settings of the converter for CloudEvents say together."""
+"""Reads the settings of the converter for CloudEvents together."""
 
 from __future__ import annotations
 

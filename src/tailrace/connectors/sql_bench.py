@@ -1,4 +1,4 @@
-"""What `verify` makes and changes in every SQL database, and the probes of locks, deadlocks and ended sessions.
+"""Makes and changes the tables of `verify` in SQL databases; the probes of locks, deadlocks and ended sessions.
 
 A database adds its sessions, its spelling, how a table is captured, and what only it is asked.
 """

@@ -1,4 +1,4 @@
-"""What writes keys or values of records, and the one that writes JSON."""
+"""Protocol of what writes keys or values of records, and the implementation for JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How keys and values are written, by their converters: as JSON, Avro, CloudEvents, texts or bytes."""
+"""Makes the writers of keys and values that the converters name: JSON, Avro, CloudEvents, texts or bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is constant about the records of a table, or of many tables of one structure that are encoded together."""
+"""Prepares what is constant in the records of a table, or of many tables of one structure that are encoded together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a source's catalogue says of a captured table at a place in the log; differences.py compares two of these."""
+"""Describes a captured table as the catalogue has it at a place in the log; differences.py compares two of these."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What operators of a pipeline ask: its status, its health, metrics, a REST interface and a console."""
+"""Serves the operators of a pipeline: status, health, metrics, a REST interface and a console."""

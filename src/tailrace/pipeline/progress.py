@@ -1,4 +1,4 @@
-"""How far a running pipeline is, from what Spark reports of its newest batches."""
+"""Measures how far a running pipeline is, from Spark's reports of its newest batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What continuous reconciliation knows of a replica's tables, stored in the checkpoint."""
+"""Stores in the checkpoint what continuous reconciliation has verified of a replica's tables."""
 
 from __future__ import annotations
 

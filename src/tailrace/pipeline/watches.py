@@ -1,4 +1,4 @@
-"""What follows a run beside its query: states of tables, up to when the sink is complete, and what is verified."""
+"""Follows a run beside its query: states of tables, up to when the sink is complete, and what is verified."""
 
 from __future__ import annotations
 

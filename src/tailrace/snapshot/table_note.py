@@ -1,4 +1,4 @@
-"""What a sink that keeps tables has to know of one beside its changes, as a batch without rows."""
+"""Describes a table to a sink that keeps tables, beside its changes, as a batch without rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session can say: the one place that distinguishes a session with Java from one of Spark Connect, without.
+"""Distinguishes, in this one place, a session with Java from one of Spark Connect, and does what each can.
 
 Clients of Spark Connect, serverless compute and shared clusters have no SparkContext. There the function of a
 `foreachBatch` runs in a process beside the server, with a session that it shares with the client and other queries.

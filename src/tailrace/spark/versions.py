@@ -1,4 +1,4 @@
-"""What the running Spark can do: the one place that looks at its version, and that has what only some versions have."""
+"""Looks, in this one place, at the version of the running Spark, and has what only some versions have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drops what the command has made, also after Ctrl-C, and tells what it could not drop."""
+"""Drops what the command has made, also after Ctrl-C, and reports what it could not drop."""
 
 from __future__ import annotations
 

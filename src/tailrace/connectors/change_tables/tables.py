@@ -1,4 +1,4 @@
-"""What a database tells of the change tables of its tables, and the catalog that knows them."""
+"""Describes change tables and their source tables, and has the protocol of the catalog that reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the SQL of a signal may have in Db2."""
+"""Decides which SQL a signal may have in Db2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `verify` asks Db2; the probes of capture are in verify_capture.py."""
+"""Probes of `verify` for Db2; those of capture are in verify_capture.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `verify` makes and asks in MongoDB, in a database of its own: topology, change streams, transactions."""
+"""Probes of `verify` for MongoDB, in a database of its own: topology, change streams, transactions."""
 
 from __future__ import annotations
 

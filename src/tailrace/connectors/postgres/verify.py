@@ -1,4 +1,4 @@
-"""What `verify` asks of PostgreSQL: settings, slots, publications, large values that were not changed, truncates."""
+"""Probes of `verify` for PostgreSQL: settings, slots, publications, large values that were not changed, truncates."""
 
 from __future__ import annotations
 

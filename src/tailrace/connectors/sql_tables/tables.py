@@ -1,4 +1,4 @@
-"""What a relational database tells of its tables: columns and structures; and its connections and catalog."""
+"""Describes relational tables: columns and structures; and has the protocols of connections and catalog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds tables of which a login is shown other values or fewer rows than there are, which their changes are not."""
+"""Finds tables of which a login sees masked values or fewer rows, while their changes are complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the SQL of a signal may have in T-SQL."""
+"""Decides which SQL a signal may have in T-SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `verify` asks SQL Server; the probes of capture are in verify_capture.py."""
+"""Probes of `verify` for SQL Server; those of capture are in verify_capture.py."""
 
 from __future__ import annotations
 

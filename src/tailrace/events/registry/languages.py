@@ -1,4 +1,4 @@
-"""What a registry keeps of Connect schemas, and how records stand behind its ids: Avro, JSON Schema, Connect."""
+"""Translates Connect schemas for a registry, and writes records behind its ids: Avro, JSON Schema, Connect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a schema registry would say to a pipeline's tables, before the first record: nothing is registered."""
+"""Asks a schema registry about a pipeline's tables before the first record; registers nothing."""
 
 from __future__ import annotations
 

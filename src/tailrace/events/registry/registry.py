@@ -1,4 +1,4 @@
-"""What a record needs of a schema registry: the id of a schema. Each process asks once for each schema and topic."""
+"""Gets the ids of schemas from a schema registry. Each process asks once for each schema and topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was done to the tables of a replica in a micro-batch, and what was found out about them."""
+"""Reports what a micro-batch did to the tables of a replica, and what it found out about them."""
 
 from __future__ import annotations
 

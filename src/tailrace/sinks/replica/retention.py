@@ -1,4 +1,4 @@
-"""How long a table's replaced versions are kept where no retention is set: as long as the disk space allows.
+"""Decides how long a table's replaced versions are kept where no retention is set: as long as the disk space allows.
 
 Why these numbers: docs/decisions/0017-replicas-are-maintained.md.
 """

@@ -1,4 +1,4 @@
-"""Says of each change when it was made and where it stands among all changes of its table.
+"""Stamps each change with its time and its number among all changes of its table.
 
 The time of a change is that of its commit, or of an earlier one in the log whose clock said a later time: so times
 ascend as the log does, and the changes up to any time are those of a range of the log. A row that is read amid the log

@@ -1,4 +1,4 @@
-"""What a table format does for replicas: the protocols that the rules of replicas rely on, for each format.
+"""Protocols of a table format for replicas: the rules of replicas rely on nothing else.
 
 A table is one version of what is stored. Methods that write make a newer version, which the same object has then.
 """

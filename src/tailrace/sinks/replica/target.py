@@ -1,4 +1,4 @@
-"""Where a replica of a table lies, and what it holds."""
+"""Locates the replica of a table, and opens it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all modes of a replica need to write a table: make it, give it the source's columns, and mark its commits."""
+"""Makes a replica's table, gives it the source's columns and marks its commits, for all modes of a replica."""
 
 from __future__ import annotations
 

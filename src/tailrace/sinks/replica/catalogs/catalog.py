@@ -1,4 +1,4 @@
-"""What a catalogue does for a replica, which ones can be had, and the rules by which tables are registered in it."""
+"""Protocol of a catalogue, the catalogues that can be had, and the rules by which a replica's tables are registered."""
 
 from __future__ import annotations
 

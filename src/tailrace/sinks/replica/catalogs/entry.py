@@ -1,4 +1,4 @@
-"""What a catalogue is told of a replica's table: its name, its place, its columns, its key and its comments."""
+"""Describes a replica's table for a catalogue: name, place, columns, key and comments."""
 
 from __future__ import annotations
 

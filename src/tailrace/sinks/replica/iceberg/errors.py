@@ -1,4 +1,4 @@
-"""What errors of pyiceberg mean: a lost race, a catalog or storage that is away, or something about one table."""
+"""Classifies errors of pyiceberg: a lost race, a catalog or storage that is away, or one table that fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What errors of PostgreSQL mean to a replica: a lost race, a database that is away, or something about one table.
+"""Classifies errors of PostgreSQL for a replica: a lost race, a database that is away, or one table that fails.
 
 They are told by SQLSTATE, as the server's messages are in the server's language.
 """

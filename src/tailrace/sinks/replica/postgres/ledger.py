@@ -1,4 +1,4 @@
-"""What is stored beside a replica's tables: their columns and properties, and a commit for each transaction.
+"""Stores columns, properties and commits of a replica's tables beside them, one commit for each transaction.
 
 Two tables of the schema have it, `_tailrace_tables` and `_tailrace_commits`, and change in the transaction that changes
 the rows. A table itself says whose it is and which version it has, at the end of its comment: so a table that was put
