@@ -91,7 +91,7 @@ class TableError(SinkError):
 
 
 class ShapeError(TableError):
-    """The rows of one table do not fit the shape that its target has; a target made anew would take them."""
+    """The rows of one table do not fit the shape that its target has; a new target would take them."""
 
 
 class SinkAwayError(SinkError, PassingError):

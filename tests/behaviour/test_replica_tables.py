@@ -16,7 +16,7 @@ INTS = ("CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t VALUES (1, 
 NEW = ("CREATE TABLE n (id int PRIMARY KEY, v text)", "INSERT INTO n VALUES (2, 'new'), (5, 'new')")
 PARENT = ("CREATE TABLE t (id int PRIMARY KEY, v text)", "CREATE TABLE kid (PRIMARY KEY (id), own int) INHERITS (t)")
 ANOTHER, BEFORE = "another table has this name now", "it had another name before"
-BETWEEN, ANEW = "it had another name in between", "its rows were written anew"
+BETWEEN, ANEW = "it had another name in between", "its rows were rewritten"
 
 CASES = [
     Case(["CREATE TABLE t (id int)", "INSERT INTO t VALUES (1)"]),

@@ -47,12 +47,12 @@ def differences(before: Stored | None, now: Structure, filled: Collection[str] =
     values, why = columns.why, list(_captured(before, now))
     computed = [name for name in columns.added if now.columns[name] in now.filled]
     if computed:
-        values.append(f"the new column {_some(computed)} has values in rows from before, which the log does not tell")
+        values.append(f"the new column {_some(computed)} has values in rows from before, which the log does not show")
     if added and is_touched:
-        values.append(f"the column {_some(added)} was added and the table rewritten, which the log does not tell")
+        values.append(f"the column {_some(added)} was added and the table rewritten, which the log does not show")
     retyped = list(_retyped(before, now, is_rewritten=is_rewritten or before.is_emptied))
     if is_rewritten and now.is_untold and not added and not retyped:
-        why.append("its rows were written anew, as when it is unlogged for a while, or switched with another table's")
+        why.append("its rows were rewritten, as when it is unlogged for a while, or switched with another table's")
     passing = max(now.made - before.made - columns.unmet, 0) if before.made else 0
     return Differences(
         tuple(columns.dropped),

@@ -132,8 +132,8 @@ class Stored:
     """What a replica stores of the description that it has met last: by values, without reasons.
 
     What an earlier release has not stored is empty, and so is what is unknown by now: neither is compared.
-    `is_dropped`: the log has told that the table is gone, so that another one of its name is new. `lacking` says why
-    rows may differ since a description before, until they are read again. `is_emptied`: the log has told to remove all
+    `is_dropped`: the log has a drop of the table, so that another one of its name is new. `lacking` says why
+    rows may differ since a description before, until they are read again. `is_emptied`: the log has removed all
     rows since, so that nobody knows whether those that came then were rewritten. `begun` has the columns, with their
     types, under which the first of those came: these had values in all rows from then on.
     """
@@ -197,6 +197,6 @@ class Stored:
         self.columns = {renamed.get(name, name): identity for name, identity in self.columns.items()}
 
     def emptied(self) -> None:
-        """Note that the log told to remove all rows: what rows were stored then does not matter any more."""
+        """Note that a change of the log removed all rows: what rows were stored then does not matter any more."""
         self.storage, self.is_emptied, self.begun = [], True, {}
         self.members = {identity: [name, ""] for identity, (name, _) in (self.members or {}).items()}

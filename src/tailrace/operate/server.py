@@ -1,6 +1,6 @@
 """Serves HTTP for the pipelines of this process, in threads of its own: metrics, health, Connect's REST and a console.
 
-It listens on the loopback unless it is told otherwise. There reading needs no token; beyond it everything needs one but
+It listens on the loopback by default. There reading needs no token; beyond it everything needs one but
 `/health` and `/ready`, which then say one word, and the console's page. What changes something needs it everywhere.
 """
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A database that is away is told within 10 seconds: a pause, and a look that does not end.
+# A database that is away is reported within 10 seconds: a pause, and a look that does not end.
 PAUSE_SECONDS, ANSWER_SECONDS = 3.0, 5.0
 # What the server would not send is asked for less often: of 1,000 tables that takes it a tenth of a second.
 PROBLEMS_SECONDS = 15.0
@@ -85,7 +85,7 @@ class SourceWatch:
             begun = self._since = time.monotonic()
             try:
                 self._answer = self._asked_all()
-            except Exception as error:  # the thread goes on, and who looks is told
+            except Exception as error:  # the thread continues, and the next look reports it
                 log.exception("checkpoint and server of %s cannot be asked", self._definition.name)
                 what = f"checkpoint and server cannot be asked: {type(error).__name__}"
                 problem = Finding(CONNECTION, False, what, "see this process's log")

@@ -1,6 +1,6 @@
 """Keeps the catalogue of a running replica: registers tables, changes their columns, takes away those that are gone.
 
-It works in a thread of its own, after the rows are written: a catalogue that is away is waited for and told, and keeps
+It works in a thread of its own, after the rows are written: a catalogue that is away is logged and waited for; it keeps
 no row back. What it has to do is found out from the replica and the catalogue alone, so a restart does what is missing.
 """
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 # and their comments, at each start and then.
 _PAUSE_SECONDS, _ALL_SECONDS = 5.0, 600.0
 _LONGEST_WAIT_SECONDS, _STOP_SECONDS = 60.0, 30.0
-# Tables that the catalog refuses are told one by one, up to so many.
+# Tables that the catalog refuses are logged one by one, up to so many.
 _SHOWN = 10
 
 
@@ -183,7 +183,7 @@ class Registrar:
 
     def _refuse(self, table: str, why: str) -> None:
         if self._refused.get(table) != why and len(self._refused) >= _SHOWN:
-            log.warning("%s", why)  # others are told with the problems
+            log.warning("%s", why)  # others are logged with the problems
         self._refused[table] = why
 
     def _bring_table(self, table: str, *, is_there: bool) -> None:

@@ -16,7 +16,7 @@ from tailrace.sinks.kafka.health import KafkaProbe
 
 log = logging.getLogger(__name__)
 
-# A sink that is away is told within 5 seconds: the pause, and an answer that does not come.
+# A sink that is away is reported within 5 seconds: the pause, and an answer that does not come.
 _PAUSE_SECONDS, _ANSWER_SECONDS = 1.0, 2.0
 # A command connects first.
 _COMMAND_SECONDS = 4.0

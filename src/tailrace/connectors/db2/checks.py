@@ -69,7 +69,7 @@ def controlled(connection: Connection, tables: Sequence[TableId]) -> Iterator[Fi
 
 
 def history(connection: Connection, tables: Sequence[TableId]) -> Iterator[Finding]:
-    """Whether the user sees which tables LOAD has filled, which no change in the log tells."""
+    """Whether the user sees which tables LOAD has filled, which the log does not show."""
     if tables and loads(connection, {each.schema for each in tables}) is None:
         what = "whether LOAD has filled a table cannot be seen, so that a replica does not read it again then"
         yield Finding("tables", None, what, "GRANT SELECT ON SYSIBMADM.DB_HISTORY TO the user")

@@ -38,7 +38,7 @@ WHERE OPERATION = 'L' AND TABSCHEMA IN ({schemas}) GROUP BY TABSCHEMA, TABNAME
 """
 # Y and L (with long columns) are captured; z/OS has a blank.
 _NOT_CAPTURED = ("N", "")
-_LOADED = "rows were loaded or replaced by LOAD, which no change in the log tells"
+_LOADED = "rows were loaded or replaced by LOAD, which the log does not show"
 _UNSENT = "the log does not have its changes until ALTER TABLE ... DATA CAPTURE CHANGES, as when it is created again"
 _Name = tuple[str, str]
 
@@ -57,7 +57,7 @@ def structures(connection: Connection, catalog: Catalog, *, is_zos: bool) -> Map
     """The captured tables, with the columns that they and their change tables have. May raise the driver's errors.
 
     What rows have in a column before a change table has it, by a default or an UPDATE, no log tells. A column is known
-    by its name: numbers of columns are given anew when one is dropped.
+    by its name: columns are numbered again when one is dropped.
     """
     captured = {*catalog.captured()}
     changes = {

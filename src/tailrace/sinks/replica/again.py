@@ -85,7 +85,7 @@ class Copy:
         def attempt() -> TableReport:
             target = replica.open()
             record = self.batch.progress(self.table, target).record
-            # A log of changes begins anew with a note that all rows are gone, and needs no copy.
+            # A log of changes begins again with a note that all rows are gone, and needs no copy.
             is_direct = replica.mode.kind == CHANGES or (record is not None and record.request == read.request)
             if is_direct or (read.begins and (target is None or not target.count())):
                 progress = self.batch.progress(self.table, target)
@@ -95,7 +95,7 @@ class Copy:
         return replace(retried(replica, attempt), begun=read.request if read.begins else None)
 
     def _collected(self, part: Part, replica: Table | None, record: Record | None) -> TableReport:
-        """Bring a chunk into the copy, or begin it anew."""
+        """Bring a chunk into the copy, or begin it again."""
         place, read = place_of(self.batch, self.table), _requested(part)
         target = place.open()
         progress = self.batch.progress(self.table, target)

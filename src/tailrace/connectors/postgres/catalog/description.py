@@ -156,7 +156,7 @@ class Description:
         if table.born < self.around.capturing.since or not later:
             return None
         if table.file not in ("0", table.oid):
-            return "its columns were changed and its rows written anew before it was looked at"
+            return "its columns were changed and its rows rewritten before it was looked at"
         gone = {*range(1, table.made + 1)}.difference(map(int, self.columns.numbers.values()))
         if gone and max(later) > min(gone):
             return "its columns were dropped and added before it was looked at"

@@ -39,7 +39,7 @@ SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.rel
 WHERE c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\\_temp%' AND n.nspname <> 'pg_toast'
 """
 _NAMED = "n.nspname = %s AND c.relname = %s"
-# A column that was added with a default has the value of older rows, until these are written anew.
+# A column that was added with a default has the value of older rows, until these are rewritten.
 _COLUMNS = """
 SELECT a.attrelid::int8, a.attname, a.atttypid, a.atttypmod, a.attnotnull OR (t.typtype = 'd' AND t.typnotnull),
   pg_get_expr(d.adbin, d.adrelid), col_description(a.attrelid, a.attnum), to_jsonb(a) ->> 'attgenerated' <> '',
