@@ -10,8 +10,8 @@ import pytest
 from tailrace.config import Config
 from tailrace.config import resolve as resolution
 from tailrace.config.filters import tables_of_signals
-from tailrace.config.kinds import COUNT, TEXT
-from tailrace.config.option import Option, OptionTable
+from tailrace.config.kinds import COUNT
+from tailrace.config.option import Option
 from tailrace.config.options.databases import DATABASE_PORT, SNAPSHOT_FETCH_SIZE
 from tailrace.config.options.filters import MESSAGE_KEY_COLUMNS, SKIPPED_OPERATIONS, TABLES, TOMBSTONES_ON_DELETE
 from tailrace.config.options.snapshot import HEARTBEAT_INTERVAL_MS
@@ -395,8 +395,3 @@ def test_the_wrong_question_is_an_error() -> None:
         config[CURSOR_PIPELINE]
     with pytest.raises(TypeError, match=r"database\.sslcert has no value"):
         config.need(DATABASE_SSLCERT)
-
-
-def test_a_property_that_may_be_missing_says_so_where_it_is_declared() -> None:
-    with pytest.raises(TypeError, match=r"its kind is optional\(text\)"):
-        OptionTable({"Some": (Option("some.text", TEXT),)})
