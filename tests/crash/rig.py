@@ -42,6 +42,7 @@ class Rig:
         self.slot = f"slot_{database}"
         self.properties: dict[str, str] = {}
         self.sink: dict[str, Any] = {"replica": {"path": "replica"}}
+        self.more: dict[str, Any] = {}
         self.starts = 0
         self.masters = cycle(MASTERS)
         self._process: subprocess.Popen[bytes] | None = None
@@ -212,6 +213,7 @@ class Rig:
             "checkpoint": "state",
             "trigger": "200ms",
             "spark": {"spark.master": next(self.masters), "spark.sql.shuffle.partitions": 2, **QUICK_JAVA},
+            **self.more,
         }
         file = self.folder / "pipeline.yaml"
         file.write_text(yaml.safe_dump(content), encoding="utf-8")
