@@ -97,6 +97,8 @@ def join(*parts: str | bytes | pa.Array) -> pa.Array:
     if any(isinstance(part, bytes) or is_bytes(part) for part in parts):
         kind = pa.large_binary() if pa.types.is_large_string(kind) else pa.binary()
     pieces = [pa.scalar(part, kind) if isinstance(part, str | bytes) else as_type(part, kind) for part in parts]
+    if len(pieces) == len(arrays) == 1:
+        return pieces[0]
     return pc.binary_join_element_wise(*pieces, pa.scalar("", kind))
 
 
