@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,13 +25,13 @@ _BITS, _LONGEST = 7, 10  # of a byte of a varint; the bytes of the longest
 
 @dataclass(frozen=True)
 class Block:
-    """Bytes of rows: a matrix of as many rows, of which each keeps those that its shape says (None: all).
+    """Bytes of rows: a matrix of as many rows, of which each keeps those that its shape says.
 
-    A shape has a flag for each byte; `shape` is the place of each row's in `shapes`.
+    A shape has a flag for each byte. `shape` has the place of each row's in `shapes`; None if there is one.
     """
 
     octets: Octets
-    shapes: Bools | None = None
+    shapes: Bools
     shape: Integers | None = None
 
     @property
@@ -48,16 +47,15 @@ class Block:
         """The bytes of the rows that are valid, of others the byte `other`."""
         octets = self.octets.copy()
         octets[:, 0] = np.where(valid, octets[:, 0], np.uint8(other[0]))
-        shapes = np.ones((1, self.width), np.bool_) if self.shapes is None else self.shapes
-        shape = np.where(valid, 0 if self.shape is None else self.shape, len(shapes))
-        return Block(octets, np.vstack([shapes, np.arange(self.width) < 1]), shape)
+        shape = np.where(valid, 0 if self.shape is None else self.shape, len(self.shapes))
+        return Block(octets, np.vstack([self.shapes, np.arange(self.width) < 1]), shape)
 
     def array(self) -> pa.Array:
         """The bytes as a binary array."""
         ends = np.arange(len(self.octets) + 1) * self.width
-        if self.shapes is None or self.shape is None:
+        if self.shape is None:
             return binary(ends, self.octets)
-        np.cumsum(np.count_nonzero(self.shapes, axis=1).take(self.shape), out=ends[1:])
+        np.cumsum(self.shapes.sum(1).take(self.shape), out=ends[1:])
         return binary(ends, self.octets[self.shapes.take(self.shape, 0)])
 
 
@@ -77,17 +75,21 @@ def settled(pieces: Iterable[Piece]) -> Parts:
     """The pieces as constants and binary columns, as few as it is worth."""
     parts: Parts = []
     run: list[bytes | Block] = []
+    width, shapes = 0, 1
     for piece in pieces:
         if not isinstance(piece, bytes | Block):
             parts += [*_merged(run), piece]
-            run = []
-        elif run and isinstance(piece, bytes) and isinstance(run[-1], bytes):
-            run[-1] += piece
-        elif _fit([*run, piece]):
-            run.append(piece)
-        else:
+            run, width, shapes = [], 0, 1
+            continue
+        size, more = (len(piece), 1) if isinstance(piece, bytes) else (piece.width, len(piece.shapes))
+        width, shapes = width + size, shapes * more
+        if width > (_WIDEST if shapes == 1 else _WIDEST_SHAPED) or shapes > _MOST_SHAPES:
             parts += _merged(run)
-            run = [piece]
+            run, width, shapes = [], size, more
+        if run and isinstance(piece, bytes) and isinstance(run[-1], bytes):
+            run[-1] += piece
+        else:
+            run.append(piece)
     return flat(*parts, *_merged(run))
 
 
@@ -98,13 +100,13 @@ def piece_of(offsets: Integers, data: Octets) -> Piece:
         return binary(offsets, data)
     if (data[:width] == data[data.size - width :]).all() and (data[width:] == data[: data.size - width]).all():
         return data[:width].tobytes()
-    return Block(data.reshape(rows, width)) if width <= _WIDEST else binary(offsets, data)
+    return _whole(data.reshape(rows, width)) if width <= _WIDEST else binary(offsets, data)
 
 
 def fixed(values: npt.NDArray[Any], before: bytes = b"") -> Block:
     """Values of one size, each behind the bytes of `before`."""
     octets = values.view(np.uint8).reshape(len(values), values.itemsize)
-    return Block(_beside([before, octets], len(values)) if before else octets)
+    return _whole(_beside([before, octets], len(values)) if before else octets)
 
 
 def varints(numbers: Integers, before: bytes = b"") -> Block:
@@ -120,7 +122,7 @@ def varints(numbers: Integers, before: bytes = b"") -> Block:
     for size in range(shortest, longest):
         shape += unsigned >= np.uint64(1 << _BITS * size)
     octets |= more.take(shape, 0)
-    return Block(octets, shapes, shape) if shortest < longest else Block(octets)
+    return Block(octets, shapes, shape) if shortest < longest else _whole(octets)
 
 
 def varint(number: int) -> bytes:
@@ -133,39 +135,31 @@ def varint(number: int) -> bytes:
     return bytes(octets)
 
 
-def _fit(run: Sequence[bytes | Block]) -> bool:
-    """Whether pieces are worth a copy that makes one of them."""
-    shapes = [len(piece.shapes) for piece in run if isinstance(piece, Block) and piece.shapes is not None]
-    widest = _WIDEST_SHAPED if shapes else _WIDEST
-    return len(run) == 1 or (sum(map(_width, run)) <= widest and prod(shapes) <= _MOST_SHAPES)
-
-
-def _width(piece: bytes | Block) -> int:
-    return len(piece) if isinstance(piece, bytes) else piece.width
-
-
 def _merged(run: Sequence[bytes | Block]) -> Parts:
     """One part of a run of pieces."""
-    if len(run) < 2:
+    blocks = [piece for piece in run if isinstance(piece, Block)]
+    if not blocks or len(run) == 1:
         return [piece if isinstance(piece, bytes) else piece.array() for piece in run]
-    rows = next(len(piece.octets) for piece in run if isinstance(piece, Block))
-    octets = _beside([piece if isinstance(piece, bytes) else piece.octets for piece in run], rows)
-    if all(isinstance(piece, bytes) or piece.shapes is None for piece in run):
-        return [Block(octets).array()]
-    return [Block(octets, *_shapes(run)).array()]
-
-
-def _shapes(run: Sequence[bytes | Block]) -> tuple[Bools, Integers | None]:
-    """The shapes of pieces side by side: each of the first with each of the next."""
-    shapes, shape = np.ones((1, 0), np.bool_), None
+    octets = _beside([piece if isinstance(piece, bytes) else piece.octets for piece in run], len(blocks[0].octets))
+    if all(block.shape is None for block in blocks):
+        return [_whole(octets).array()]
+    # Each shape of the first with each of the next.
+    shapes, shape = _all(0), np.zeros(1, np.int64)
     for piece in run:
-        if isinstance(piece, bytes) or piece.shapes is None or piece.shape is None:
-            shapes = np.hstack([shapes, np.ones((len(shapes), _width(piece)), np.bool_)])
-            continue
-        before, count = len(shapes), len(piece.shapes)
-        shapes = np.hstack([shapes.repeat(count, 0), np.tile(piece.shapes, (before, 1))])
-        shape = piece.shape if shape is None else shape * count + piece.shape
-    return shapes, shape
+        more, place = (_all(len(piece)), None) if isinstance(piece, bytes) else (piece.shapes, piece.shape)
+        shapes = np.hstack([shapes.repeat(len(more), 0), np.tile(more, (len(shapes), 1))])
+        shape = shape if place is None else shape * len(more) + place
+    return [Block(octets, shapes, shape).array()]
+
+
+def _whole(octets: Octets) -> Block:
+    """A block of rows of one size."""
+    return Block(octets, _all(octets.shape[1]))
+
+
+@lru_cache(maxsize=_WIDEST)
+def _all(width: int) -> Bools:
+    return np.ones((1, width), np.bool_)
 
 
 def _beside(matrices: Sequence[bytes | Octets], rows: int) -> Octets:

@@ -145,9 +145,9 @@ def _runs(columns: list[pa.Array], rows: int) -> tuple[Integers, set[int]]:
 
 def _by_row(pieces: Pieces, run: Integers, runs: int) -> Pieces:
     """Pieces by run as pieces by row."""
+    if all(isinstance(piece, bytes) for piece in pieces):
+        return pieces
     parts = settled(pieces)
-    if all(isinstance(part, bytes) for part in parts):
-        return [*pieces]
     piece = piece_of(*bytes_of(joined(parts, runs)))
     if isinstance(piece, bytes):
         return [piece]
