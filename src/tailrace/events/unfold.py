@@ -64,8 +64,10 @@ class Unfolder:
             shares_headers=plan.has_tombstones,
             offset_entries=offset_entries(batch, self._block.offset),
         )
-        with_key, without = records.split(keyed)
-        groups = [with_key, without.with_(key=None)]
+        groups = [records]
+        if not keyed.all():
+            with_key, without = records.split(keyed)
+            groups = [with_key, without.with_(key=None)]
         deleted = plan.tombstones(rows)
         if deleted is not None:
             # A tombstone follows its delete: its order is the odd number in between.

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from tailrace.errors import DecodeError
-from tailrace.events.avro.blocks import Block, Integers, Pieces, fixed, piece_of, settled, varint, varints
+from tailrace.events.avro.blocks import Block, Integers, Pieces, binary, fixed, settled, short, varint, varints
 from tailrace.events.avro.schema import AvroSettings, has_text_keys, value_first
 from tailrace.events.parts import Parts, constant
 from tailrace.events.payload import filled, required
@@ -147,11 +147,11 @@ def _by_row(pieces: Pieces, run: Integers, runs: int) -> Pieces:
     """Pieces by run as pieces by row."""
     if all(isinstance(piece, bytes) for piece in pieces):
         return pieces
-    parts = settled(pieces)
-    piece = piece_of(*bytes_of(joined(parts, runs)))
+    text = joined(settled(pieces), runs)
+    piece = short(text)
     if isinstance(piece, bytes):
         return [piece]
-    return [piece.take(run if isinstance(piece, Block) else indices(run))]
+    return [text.take(indices(run)) if piece is None else piece.take(run)]
 
 
 def _blocks(lists: pa.Array, items: Pieces) -> Pieces:
@@ -182,13 +182,15 @@ def _numbers(values: pa.Array, before: bytes) -> Pieces:
 
 def _texts(values: pa.Array, before: bytes) -> Pieces:
     """Texts and bytes with their lengths before them; a constant where all are equal."""
+    piece = None if values.null_count else short(values)
+    if isinstance(piece, bytes):
+        return [before + varint(len(piece)) + piece]
+    if piece is not None:
+        return [before + varint(piece.width), piece]
     offsets, data = bytes_of(values)
     if values.null_count and np.diff(offsets)[flags(values.is_null())].any():
         offsets, data = bytes_of(values.fill_null(pa.scalar("", values.type)))
-    piece = piece_of(offsets, data)
-    if isinstance(piece, bytes) and not values.null_count:
-        return [before + varint(len(piece)) + piece]
-    return [varints(np.diff(offsets), before), piece]
+    return [varints(np.diff(offsets), before), binary(offsets, data)]
 
 
 def _filled(values: pa.Array, value: object) -> pa.Array:
