@@ -10,7 +10,7 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tailrace.errors import ConfigError, DecodeError
@@ -136,6 +136,40 @@ def test_slices_of_columns_are_written_as_what_they_show() -> None:
     ]  # fmt: skip
     column = pa.array([_as_arrow(value, schema) for value in values], arrow_type(schema))
     assert ours(column.slice(7, 20), schema) == theirs(values[7:27], schema)
+
+
+@st.composite
+def _columns(draw: st.DrawFn) -> tuple[ConnectSchema, list[Any]]:
+    """A schema and 70 values of it: of a few sizes, so that equal values, equal lengths and many lengths all occur."""
+    schema = ConnectSchema(draw(st.sampled_from([*_INTS, "boolean", "float", "double", "string", "bytes"])))
+    some = _values(schema)
+    if schema.type in ("string", "bytes") and draw(st.booleans()):
+        size = draw(st.integers(0, 210))
+        letters = st.sampled_from("abcdefgh")
+        some = letters.map(lambda letter: letter * size if schema.type == "string" else letter.encode() * size)
+    pool = draw(st.lists(some, min_size=1, max_size=6))
+    optional = draw(st.booleans())
+    if optional and draw(st.booleans()):
+        pool.append(None)
+    return schema.with_(optional=optional), [pool[draw(st.integers(0, len(pool) - 1))] for _ in range(70)]
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.large_base_example])
+@given(st.lists(_columns(), min_size=1, max_size=14))
+def test_neighbouring_fields_of_all_sizes_are_put_together(columns: list[tuple[ConnectSchema, list[Any]]]) -> None:
+    names = [f"f{place}" for place in range(len(columns))]
+    schema = ConnectSchema("struct", fields=tuple(map(Field, names, (schema for schema, _ in columns))))
+    values = [dict(zip(names, row, strict=True)) for row in zip(*(column for _, column in columns), strict=True)]
+    column = pa.array(values, arrow_type(schema))
+    assert ours(column, schema) == theirs(values, schema)
+    assert ours(column.slice(3, 50), schema) == theirs(values[3:53], schema)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_bytes_that_a_null_holds_are_not_written(kind: pa.DataType) -> None:
+    texts = pa.array(["abc", "hidden", "de"], kind)
+    column = pa.Array.from_buffers(kind, 3, [pa.py_buffer(b"\x05"), *texts.buffers()[1:]])
+    assert ours(column, ConnectSchema("string", optional=True)) == [b"\x02\x06abc", b"\x00", b"\x02\x04de"]
 
 
 def test_fields_that_change_with_few_rows_are_written_as_others() -> None:
