@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ import pyarrow.dataset as ds
 import workload
 from psycopg.conninfo import make_conninfo
 
+from tailrace.config.converter_names import APICURIO_AVRO
 from tailrace.testing.postgres import EmbeddedPostgres
 
 VERSION = 18
@@ -55,9 +56,10 @@ class Course:
     server: EmbeddedPostgres
     backlog: workload.Backlog
     database: str = workload.DATABASE
+    registry: str | None = None
 
     def properties(self, slot: str) -> dict[str, str]:
-        """A Debezium config that reads a slot's backlog: events without schemas, no snapshot."""
+        """A Debezium config that reads a slot's backlog: JSON without schemas, or Avro with a registry; no snapshot."""
         return {
             **self.server.properties(self.database),
             "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
@@ -69,9 +71,14 @@ class Course:
             "publication.autocreate.mode": "disabled",
             "table.include.list": workload.TABLE.replace(".", r"\."),
             "snapshot.mode": "no_data",
-            "key.converter.schemas.enable": "false",
-            "value.converter.schemas.enable": "false",
+            **({} if self.registry is None else {f"{part}.converter": APICURIO_AVRO for part in ("key", "value")}),
+            **{f"{part}.converter.{name}": value for part in ("key", "value") for name, value in self._converter()},
         }
+
+    def _converter(self) -> Iterable[tuple[str, str]]:
+        if self.registry is None:
+            return {"schemas.enable": "false"}.items()
+        return {"apicurio.registry.url": self.registry, "apicurio.registry.auto-register": "true"}.items()
 
     def content(self, slot: str, sink: str) -> dict[str, Any]:
         """A pipeline that reads a slot's backlog."""
@@ -226,8 +233,8 @@ def reference() -> str | None:
     return str(Path(folder) / "run.sh") if folder else None
 
 
-def contestants() -> dict[str, Callable[[Course, str], Result]]:
-    """Who runs, by the name that the table shows."""
+def contestants(*, encode_alone: bool = False) -> dict[str, Callable[[Course, str], Result]]:
+    """Who runs, by the name that the table shows; or those alone that encode events and discard them."""
     found: dict[str, Callable[[Course, str], Result]]
     found = {
         "pg_recvlogical": recvlogical,
@@ -235,4 +242,6 @@ def contestants() -> dict[str, Callable[[Course, str], Result]]:
         "tailrace, rows": tailrace_rows,
         "tailrace, parquet": tailrace_parquet,
     }
+    if encode_alone:
+        found = {"tailrace, null": tailrace_null}
     return {**found, "debezium engine": debezium} if reference() else found

@@ -44,11 +44,11 @@ def main() -> None:
     report: dict[str, Any] = {"environment": environment(), "options": vars(options)}
     with EmbeddedPostgres(contestants.VERSION, settings=workload.SETTINGS) as server:
         workload.prepare(server, wide=options.wide)
-        report["throughput"] = throughput(server, options.rows, options.repetitions)
+        report["throughput"] = throughput(server, options.rows, options.repetitions, options.registry)
         report["latency"] = {
             trigger: latency(server, trigger, options.latency_seconds, options.rows + 1_000_000 * (place + 1))
             for place, trigger in enumerate(TRIGGERS)
-            if options.latency_seconds and not options.wide
+            if options.latency_seconds and not options.wide and not options.registry
         }
     if options.json:
         options.json.write_text(json.dumps(report, indent=2, default=str) + "\n", encoding="utf-8")
@@ -63,6 +63,7 @@ def arguments() -> argparse.Namespace:
         "--latency-seconds", type=float, default=30.0, help="how long latency is measured; 0: not at all"
     )
     parser.add_argument("--wide", action="store_true", help="30 columns of mixed types instead of 8; no latency")
+    parser.add_argument("--registry", help="Avro by Apicurio's registry at this address, in place of JSON; no latency")
     parser.add_argument("--json", type=Path, help="write everything measured to this file")
     return parser.parse_args()
 
@@ -85,13 +86,12 @@ def environment() -> dict[str, Any]:
     }
 
 
-def throughput(server: EmbeddedPostgres, rows: int, repetitions: int) -> dict[str, Any]:
+def throughput(server: EmbeddedPostgres, rows: int, repetitions: int, registry: str | None = None) -> dict[str, Any]:
     """All of them in turn, so often; each from a slot of its own that was made before the rows."""
+    who = contestants.contestants(encode_alone=registry is not None)
     if reference := contestants.reference():
         subprocess.run([reference], capture_output=True, check=False)  # builds what it needs, then tells its usage
-    runs = {
-        name: [f"bench_{place}_{n}" for n in range(repetitions)] for place, name in enumerate(contestants.contestants())
-    }
+    runs = {name: [f"bench_{place}_{n}" for n in range(repetitions)] for place, name in enumerate(who)}
     workload.make_slots(server, ["counted", *(slot for slots in runs.values() for slot in slots)])
     with console.status("Inserting the rows"):
         backlog = workload.fill(server, rows)
@@ -101,10 +101,10 @@ def throughput(server: EmbeddedPostgres, rows: int, repetitions: int) -> dict[st
         f"Backlog: {backlog.rows:,} inserts, {workload.TRANSACTION_ROWS} a transaction, "
         f"{backlog.log_bytes / 1e6:,.0f} MB of log"
     )
-    course = Course(server, backlog)
+    course = Course(server, backlog, registry=registry)
     results: dict[str, list[Result]] = {name: [] for name in runs}
     for n in range(repetitions):
-        for name, run in contestants.contestants().items():
+        for name, run in who.items():
             with console.status(f"{name}, {n + 1} of {repetitions}"):
                 results[name].append(run(course, runs[name][n]))
             last = results[name][-1]

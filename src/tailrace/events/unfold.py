@@ -15,7 +15,7 @@ from tailrace.config.options.events import UNAVAILABLE_VALUE_PLACEHOLDER
 from tailrace.events.envelope import Envelope
 from tailrace.events.headers import context
 from tailrace.events.offset_entries import offset_entries
-from tailrace.events.parts import text_of
+from tailrace.events.parts import flat, text_of
 from tailrace.events.payload import arrow_type, replaced, required
 from tailrace.events.plan import CLOCKS, TIME, EventPlan, EventPlans, Origin, RecordMember, clock, times
 from tailrace.events.records import Bools, Header, RecordPart, Records, struct
@@ -64,8 +64,10 @@ class Unfolder:
             shares_headers=plan.has_tombstones,
             offset_entries=offset_entries(batch, self._block.offset),
         )
-        with_key, without = records.split(keyed)
-        groups = [with_key, without.with_(key=None)]
+        groups = [records]
+        if not keyed.all():
+            with_key, without = records.split(keyed)
+            groups = [with_key, without.with_(key=None)]
         deleted = plan.tombstones(rows)
         if deleted is not None:
             # A tombstone follows its delete: its order is the odd number in between.
@@ -135,7 +137,7 @@ class Unfolder:
             return pa.nulls(len(source), pa.string())
         # One join for all, where a column is all null or never: each costs about 40 ns a row.
         first, second = (_quoted(source.field(name)) for name in self._block.sequence)
-        return text_of(["[", *first, ",", *second, "]"], 0, len(source), "source.sequence")
+        return text_of(flat("[", first, ",", second, "]"), 0, len(source), "source.sequence")
 
     def _control(self, batch: ControlBatch) -> Records:
         rows, count = batch.rows, len(batch)

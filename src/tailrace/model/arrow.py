@@ -11,10 +11,23 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+Octets = npt.NDArray[np.uint8]
+
 LARGEST = 2**31 - 1
 """Bytes that a plain string or binary array may hold."""
 
 _FEW_ROWS = 1 << 12
+_KEPT = 1 << 24  # glibc does not count blocks of 32 MiB and more
+_SHORT = 128  # bytes of a row that are copied as one item
+
+
+def keep_memory() -> None:
+    """Let malloc keep the memory of columns that are freed.
+
+    glibc keeps up to twice the largest block that it mapped and got back; the rest goes to the system, and every page
+    of the next column is a fault. Measured with batches of 20,000 rows: 1,450 faults a batch, 0.17 µs a row of Avro.
+    """
+    np.empty(_KEPT, np.uint8)
 
 
 def literal(text: str | None) -> pa.Scalar:
@@ -55,18 +68,27 @@ def _repeated(text: str, rows: int) -> pa.Array:
 
 def is_constant(texts: pa.Array) -> bool:
     """Whether texts or bytes without nulls are all equal: compared as one block of memory, a nanosecond a row."""
+    matrix = matrix_of(texts)
+    return matrix is not None and are_equal(matrix)
+
+
+def are_equal(matrix: Octets) -> bool:
+    """Whether the rows of a matrix, of which there is one at least, are equal."""
+    data, size = matrix.ravel(), matrix.shape[1]
+    return bool((matrix[0] == matrix[-1]).all() and (data[size:] == data[: len(data) - size]).all())
+
+
+def matrix_of(texts: pa.Array) -> Octets | None:
+    """The memory of texts or bytes without nulls as a matrix, a row each; None if they are not of one size."""
+    rows, buffers = len(texts), texts.buffers()
+    if not rows:
+        return None
     wide = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
-    if len(texts) < 2:
-        return len(texts) == 1
-    buffers = texts.buffers()
-    offsets = np.frombuffer(buffers[1], np.int64 if wide else np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    offsets = np.frombuffer(buffers[1], np.int64 if wide else np.int32)[texts.offset : texts.offset + rows + 1]
     first, size, last = int(offsets[0]), int(offsets[1] - offsets[0]), int(offsets[-1])
-    if last - first != size * len(texts) or (np.diff(offsets) != size).any():
-        return False
-    if not size:
-        return True
-    data = np.frombuffer(buffers[2], np.uint8)[first:last]
-    return bool((data[:size] == data[size : 2 * size]).all() and (data[size:] == data[:-size]).all())
+    if last - first != size * rows or (np.diff(offsets) != size).any():
+        return None
+    return np.frombuffer(buffers[2] or b"", np.uint8)[first:last].reshape(rows, size)
 
 
 def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -97,7 +119,31 @@ def join(*parts: str | bytes | pa.Array) -> pa.Array:
     if any(isinstance(part, bytes) or is_bytes(part) for part in parts):
         kind = pa.large_binary() if pa.types.is_large_string(kind) else pa.binary()
     pieces = [pa.scalar(part, kind) if isinstance(part, str | bytes) else as_type(part, kind) for part in parts]
+    if len(pieces) == len(arrays) == 1:
+        return pieces[0]
+    matrix = None if len(arrays) > 1 or arrays[0].null_count else matrix_of(arrays[0])
+    if matrix is not None and matrix.shape[1] <= _SHORT:
+        whole = side_by_side([part if isinstance(part, str | bytes) else matrix for part in parts], len(matrix))
+        wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
+        ends = np.arange(len(whole) + 1, dtype=np.int64 if wide else np.int32) * whole.shape[1]
+        return pa.Array.from_buffers(kind, len(whole), [None, pa.py_buffer(ends), pa.py_buffer(whole)])
     return pc.binary_join_element_wise(*pieces, pa.scalar("", kind))
+
+
+def side_by_side(parts: Sequence[str | bytes | Octets], rows: int) -> Octets:
+    """Matrices, and constants in every row, side by side: a row is copied as an item, three times as fast as hstack."""
+    matrices = [part.encode() if isinstance(part, str) else part for part in parts]
+    widths = [len(each) if isinstance(each, bytes) else each.shape[1] for each in matrices]
+    # Arrow keeps the memory of large columns.
+    whole = np.frombuffer(pa.allocate_buffer(rows * sum(widths)), np.uint8).reshape(rows, sum(widths))
+    start = 0
+    for each, width in zip(matrices, widths, strict=True):
+        if width:
+            item = f"V{width}"
+            items = np.frombuffer(each, item) if isinstance(each, bytes) else each.view(item)
+            whole[:, start : start + width].view(item)[:] = items
+        start += width
+    return whole
 
 
 def is_bytes(part: str | bytes | pa.Array) -> bool:

@@ -14,6 +14,7 @@ from tailrace.events.layouts import Batch
 from tailrace.events.record import KAFKA, RecordEncoder
 from tailrace.events.rows import RowWriter
 from tailrace.events.unfold import Unfolder
+from tailrace.model.arrow import keep_memory
 from tailrace.model.change import ChangeBatch
 from tailrace.model.source import SourceBlock
 from tailrace.transforms import Step, rename
@@ -32,6 +33,7 @@ class Encoder:
     def __init__(
         self, config: Config, source: SourceBlock, run_id: str, steps: Sequence[Step] = (), own_times: bool = False
     ) -> None:
+        keep_memory()
         chain = [*stages(config), *_staged(steps)]
         routes = [stage.transform for stage in chain if isinstance(stage.transform, Route) and stage.predicate is None]
         # Topics alone are renamed without a look into the records.

@@ -27,7 +27,7 @@ from tailrace.events.parts import Parts
 from tailrace.events.records import Header, RecordPart
 from tailrace.events.registry.apicurio import ApicurioRegistry, ApicurioSettings
 from tailrace.events.registry.confluent import ConfluentRegistry, ConfluentSettings
-from tailrace.events.registry.languages import Avro, ConnectJson, JsonSchema, Language
+from tailrace.events.registry.languages import Avro, ConnectJson, Ids, JsonSchema, Language
 from tailrace.events.registry.registry import Registry, Wanted, known_id
 from tailrace.model.arrow import is_constant
 from tailrace.model.schema import ConnectSchema
@@ -58,11 +58,12 @@ class RegistryForm:
 
     def parts(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
         """The bytes of each record, of which `topics` are the topics. Raises DecodeError and SinkError."""
-        values = self.language.parts(part.values, part.schema)
+        ids = None
         if not self.in_headers:
-            ids = self.ids(part.schema, topics)
-            numbers = str(ids) if isinstance(ids, int) else ids.cast(pa.string())
-            values = self.language.behind(_octets(ids, self.id_bytes), numbers, values)
+            numbers = self.ids(part.schema, topics)
+            texts = str(numbers) if isinstance(numbers, int) else numbers.cast(pa.string())
+            ids = Ids(_octets(numbers, self.id_bytes), texts)
+        values = self.language.parts(part.values, part.schema, ids)
         if part.values.null_count and not self.language.writes_null:
             whole = joined(values, len(topics))
             values = [pc.if_else(part.values.is_valid(), whole, pa.scalar(None, whole.type))]

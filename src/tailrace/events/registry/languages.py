@@ -21,6 +21,14 @@ from tailrace.model.text.strings import quote_wide
 _MAGIC = b"\x00"
 
 
+@dataclass(frozen=True)
+class Ids:
+    """Ids of schemas as bytes and as decimal numbers: by record, or those of all."""
+
+    octets: bytes | pa.Array
+    numbers: str | pa.Array
+
+
 class Language(Protocol):
     """A language of schemas. `name` is what registries call it; `kind` is the Arrow type of records."""
 
@@ -39,11 +47,8 @@ class Language(Protocol):
     def described(self, schema: ConnectSchema) -> tuple[Any, str]:
         """The schema and its text. Raises ConfigError for what the language cannot say."""
 
-    def parts(self, values: pa.Array, schema: ConnectSchema) -> Parts:
-        """The values. Raises DecodeError."""
-
-    def behind(self, ids: bytes | pa.Array, numbers: str | pa.Array, values: Parts) -> Parts:
-        """The values behind the ids of their schemas, which come as bytes and as decimal numbers."""
+    def parts(self, values: pa.Array, schema: ConnectSchema, ids: Ids | None) -> Parts:
+        """The values, with the ids of their schemas where these are given. Raises DecodeError."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +64,9 @@ class Avro:
         node = avro_schema(schema, self.settings)
         return node, schema_text(node)
 
-    def parts(self, values: pa.Array, schema: ConnectSchema) -> Parts:
+    def parts(self, values: pa.Array, schema: ConnectSchema, ids: Ids | None) -> Parts:
         """See Language."""
-        return datums(values, schema, self.settings)
-
-    def behind(self, ids: bytes | pa.Array, numbers: str | pa.Array, values: Parts) -> Parts:
-        """See Language."""
-        return flat(_MAGIC, ids, values)
+        return datums(values, schema, self.settings, () if ids is None else (_MAGIC, ids.octets))
 
 
 @dataclass(frozen=True)
@@ -82,13 +83,10 @@ class JsonSchema:
         node = json_schema(schema, self.style, self.closed)
         return node, json_schema_text(node)
 
-    def parts(self, values: pa.Array, schema: ConnectSchema) -> Parts:
+    def parts(self, values: pa.Array, schema: ConnectSchema, ids: Ids | None) -> Parts:
         """See Language."""
-        return json_parts(RecordPart(schema, values), self.style)
-
-    def behind(self, ids: bytes | pa.Array, numbers: str | pa.Array, values: Parts) -> Parts:
-        """See Language."""
-        return flat(_MAGIC, ids, values)
+        written = json_parts(RecordPart(schema, values), self.style)
+        return written if ids is None else flat(_MAGIC, ids.octets, written)
 
 
 @dataclass(frozen=True)
@@ -103,10 +101,7 @@ class ConnectJson:
         """See Language."""
         return schema.to_json(), text.schema_text(schema, self.style, quote_wide)
 
-    def parts(self, values: pa.Array, schema: ConnectSchema) -> Parts:
+    def parts(self, values: pa.Array, schema: ConnectSchema, ids: Ids | None) -> Parts:
         """See Language."""
-        return json_parts(RecordPart(schema, values), self.style)
-
-    def behind(self, ids: bytes | pa.Array, numbers: str | pa.Array, values: Parts) -> Parts:
-        """See Language."""
-        return flat('{"schemaId":', numbers, ',"payload":', values, "}")
+        written = json_parts(RecordPart(schema, values), self.style)
+        return written if ids is None else flat('{"schemaId":', ids.numbers, ',"payload":', written, "}")
