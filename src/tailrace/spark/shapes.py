@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from tailrace import transforms
 from tailrace.capture.capture import Capture
-from tailrace.config.faults import Faults
+from tailrace.config.failure_handling import FailureHandling
 from tailrace.config.options.events import PROVIDE_TRANSACTION_METADATA, TRANSFORM_NAMES
 from tailrace.config.options.spark import COMPAT_FAULTS, SHAPE
 from tailrace.config.topics import TopicNaming
@@ -171,14 +171,14 @@ class Shaper:
         if self._blobs is not None:
             one = self._blobs.rows
         elif shape == "event":
-            one = partial(self._events, EventShaper(capture.config, capture.source), Faults.of(capture.config))
+            one = partial(self._events, EventShaper(capture.config, capture.source), FailureHandling.of(capture.config))
         else:
             one = _TableRows(to_arrow_schema(schema)).rows
         return lambda batches: chain.from_iterable(map(one, batches))
 
-    def _events(self, shaper: EventShaper, faults: Faults, batch: Batch) -> Iterator[pa.RecordBatch]:
+    def _events(self, shaper: EventShaper, failures: FailureHandling, batch: Batch) -> Iterator[pa.RecordBatch]:
         if _is_data(batch):
-            for rows in faults.encoded(batch, shaper.encode):
+            for rows in failures.encoded(batch, shaper.encode):
                 yield transforms.rename(rows, self.steps)
 
 

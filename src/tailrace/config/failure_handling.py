@@ -25,16 +25,16 @@ Integers = npt.NDArray[np.int64]
 _LEVELS = {"warn": logging.WARNING, "skip": logging.INFO}
 
 
-class Faults:
+class FailureHandling:
     """What becomes of a faulty change: `mode` is fail, warn or skip."""
 
     def __init__(self, mode: str = "fail") -> None:
         self._level = _LEVELS.get(mode)
 
     @staticmethod
-    def of(config: Config) -> Faults:
+    def of(config: Config) -> FailureHandling:
         """As the configuration says."""
-        return Faults(config[EVENT_PROCESSING_FAILURE_HANDLING_MODE])
+        return FailureHandling(config[EVENT_PROCESSING_FAILURE_HANDLING_MODE])
 
     def left_out(self, error: TailraceError, what: str) -> None:
         """Tell that a change is left out. Raises the error where it has to stop the pipeline."""
