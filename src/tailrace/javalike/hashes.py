@@ -26,11 +26,6 @@ def text_hash(text: str) -> int:
     return number
 
 
-def pair_hash(first: str, second: str) -> int:
-    """`Objects.hash` of two texts, as an unsigned number of 32 bits."""
-    return (31 * (31 + text_hash(first)) + text_hash(second)) & 0xFFFFFFFF
-
-
 def map_order(keys: list[str], hash_of: Callable[[str], int] = text_hash) -> list[str]:
     """The order of a HashMap that the keys were put into: 16 buckets, doubled whenever more than 3/4 are used."""
     buckets = _LEAST_BUCKETS

@@ -12,6 +12,7 @@ from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.config.failure_handling import FailureHandling
+from tailrace.config.faults import Fault
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.columns import CapturedTable
@@ -160,7 +161,7 @@ def _selected(config: Config, split: SnapshotSplit, images: pa.StructArray) -> p
     """The images. The reference engine does not select key columns that values leave out, so keys have nothing there
     (RelationalSnapshotChangeEventSource.getPreparedColumnNames); it selects all columns if values have none."""
     shown = [column.in_value for column in split.captured.schema.columns]
-    if all(shown) or not any(shown) or split.select is not None or not config[COMPAT_FAULTS]:
+    if all(shown) or not any(shown) or split.select is not None or Fault.ZERO_HIDDEN_KEYS not in config[COMPAT_FAULTS]:
         return images
     columns = [
         images.field(place) if is_shown else pa.nulls(len(images), images.field(place).type)
