@@ -28,9 +28,6 @@ class Hash:
     serialized: bool
 
 
-_KINDS = {kind.__name__: kind for kind in (Truncate, Stars, Hash)}
-
-
 @dataclass(frozen=True, slots=True)
 class Masking:
     """A mask on one column, see tailrace.model.masked.
