@@ -1,9 +1,10 @@
-"""Writes docs/reference/<db>-options.md of each built-in connector from the declarations of its properties."""
+"""Writes the pages of docs/reference: <db>-options.md of each built-in connector, and faults.md (compat.faults)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from tailrace.config.faults import Fault
 from tailrace.config.option import Option, OptionStatus, OptionTable
 from tailrace.connectors.registry import BUILT_IN, imported
 
@@ -27,6 +28,20 @@ expression is written `\\,`. In files, `${{env:NAME}}` is replaced by an environ
 
 """
 
+_FAULTS_INTRO = """\
+# Faults of the reference engine
+
+`tools/options_reference.py` generates this page from `config/faults.py`; do not edit it.
+
+Tailrace does not have these faults of Debezium. `compat.faults=true` repeats them all; a list of names, such as
+`compat.faults=null_names,driver_dates`, repeats these alone. Each is shown by a recording of the real connector, with
+which `make golden` compares. What else differs from Debezium is listed in [differences](../differences.md) and on the
+pages of the connectors.
+
+| name | what it does | connectors | place upstream | recording |
+|---|---|---|---|---|
+"""
+
 _STATUS = {OptionStatus.WORKS: "works", OptionStatus.CONNECT: "no effect", OptionStatus.REFUSED: "refused"}
 
 
@@ -38,6 +53,18 @@ def page(product: str, table: OptionTable) -> str:
         parts += [_row(option) for option in options]
         parts.append("\n")
     return "".join(parts).rstrip() + "\n"
+
+
+def faults_page() -> str:
+    """The page of the faults that `compat.faults` repeats."""
+    parts = [_FAULTS_INTRO]
+    for fault in Fault:
+        facts = fault.value
+        connectors = ", ".join(BUILT_IN[name].product for name in facts.connectors)
+        shown = f"[{facts.recording}](../../tests/golden/{facts.recording})"
+        cells = (f"`{fault.name.lower()}`", facts.effect, connectors, f"`{facts.place}` ({facts.version})", shown)
+        parts.append(f"| {' | '.join(cells)} |\n")
+    return "".join(parts)
 
 
 def _row(option: Option[object]) -> str:
@@ -62,3 +89,4 @@ if __name__ == "__main__":
     for name, entry in BUILT_IN.items():
         text = page(entry.product, imported(str(entry.options)))
         (FOLDER / f"{name}-options.md").write_text(text, encoding="utf-8")
+    (FOLDER / "faults.md").write_text(faults_page(), encoding="utf-8")

@@ -48,7 +48,7 @@ class Stepped:
                     told = writer.record(batch)
                     if batch.schema_change is None:
                         changes = with_identity(batch) if self._block.is_old else batch
-                        found += _ordered(select(split_key_changes(changes, faults=False), self.config), encoder)
+                        found += _ordered(select(split_key_changes(changes, has_zeros=False), self.config), encoder)
                     elif told is not None:
                         structures += [json.loads(value) for value in told.rows.column("value").to_pylist()]
                 self.records += [record for _, record in sorted(found, key=itemgetter(0))]

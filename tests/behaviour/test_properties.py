@@ -229,7 +229,6 @@ def test_comments_of_columns_are_in_schemas(database: Database) -> None:
 
     assert docs(include__schema__comments="true") == [["who", "where", None]] * 2
     assert docs() == [[None, "Geometry (POINT)", None]] * 2
-    assert docs(include__schema__comments="true", compat__faults="true") == [[None, "Geometry (POINT)", None]] * 2
     with capturing(
         database, slot__name="params", include__schema__comments="true", column__propagate__source__type=r".*\.id"
     ) as capture:

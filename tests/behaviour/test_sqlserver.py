@@ -354,15 +354,13 @@ def test_a_clustered_unique_index_is_the_key_before_others(source: SqlServerSour
     assert found.schema.key == ("b",)
 
 
-@pytest.mark.parametrize(("faults", "key"), [("false", ()), ("true", ("a",))])
-def test_a_key_that_is_captured_in_part_is_none(source: SqlServerSource, faults: str, key: tuple[str, ...]) -> None:
-    """A fault of SqlServerConnection.getTableSchemaFromTable: what is captured of it is the key."""
+def test_a_key_that_is_captured_in_part_is_none(source: SqlServerSource) -> None:
     source.run(
         "CREATE TABLE parts (a int NOT NULL, b int NOT NULL, c int)",
         "CREATE UNIQUE INDEX by_both ON parts (a, b)",
     )
     source.run(f"{ENABLE.format('parts')}, @captured_column_list = N'a, c'")
-    given = {**source.properties("p"), "topic.prefix": "t", "compat.faults": faults}
+    given = {**source.properties("p"), "topic.prefix": "t"}
     config = registry.named("sqlserver").load().resolve(given)
     with closing(DIALECT.server(config)) as server:
 
@@ -371,7 +369,7 @@ def test_a_key_that_is_captured_in_part_is_none(source: SqlServerSource, faults:
             newest = catalog.newest()
             return [catalog.at(newest[table]), catalog.now(table, newest, catalog.tables()[table])]
 
-        assert [found.key for found in server.ask(asked)] == [key, key]
+        assert [found.key for found in server.ask(asked)] == [(), ()]
 
 
 def test_alias_types_are_read_as_their_base_types_and_keep_their_names(source: SqlServerSource) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.behaviour.capture import capturing
 from tests.conftest import Database
 
@@ -26,13 +24,9 @@ def described(rows: list[dict[str, Any]]) -> dict[str, tuple[tuple[str, ...], li
     }
 
 
-@pytest.mark.parametrize("faults", [False, True])
-def test_the_key_is_kept_but_for_the_reference(database: Database, faults: bool) -> None:
-    with capturing(database, compat__faults=str(faults).lower()) as capture:
+def test_the_key_is_kept(database: Database) -> None:
+    with capturing(database) as capture:
         capture.step()
         database.execute(*CHANGES)
         found = described(capture.step())
-    if faults:
-        assert found == {name: ((), [True, True]) for name in ("public.dropped", "public.renamed")}
-    else:
-        assert found == {"public.dropped": (("id",), [False, True]), "public.renamed": (("id",), [False, False])}
+    assert found == {"public.dropped": (("id",), [False, True]), "public.renamed": (("id",), [False, False])}

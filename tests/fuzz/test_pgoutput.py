@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from tailrace.config.faults import Faults
+from tailrace.config.failure_handling import FailureHandling
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.log.decoder import LogDecoder
 from tailrace.connectors.postgres.log.protocol.framing import PADDING, Packed, packed
@@ -287,11 +287,11 @@ def test_a_value_that_cannot_be_read_names_its_table_among_those_read_together()
     for oid, value in ((1, "1"), (2, "1"), (2, "no"), (3, "1"), (1, "2")):
         stream.send(wire.insert(oid, [value]))
 
-    def chunk(faults: Faults) -> list[tuple[str, list[int]]]:
-        decoder = LogDecoder(lambda relation: structures.shared(relation, numbers(relation)), None, faults=faults)
+    def chunk(failures: FailureHandling) -> list[tuple[str, list[int]]]:
+        decoder = LogDecoder(lambda relation: structures.shared(relation, numbers(relation)), None, failures=failures)
         batches = decoder.decode(laid(stream.messages)).batches
         return [(batch.table.id.table, batch.rows.column("after").field(0).to_pylist()) for batch in batches]
 
     with pytest.raises(DecodeError, match=r"public\.t2\.id"):
-        chunk(Faults())
-    assert chunk(Faults("skip")) == [("t1", [1, 2]), ("t2", [1]), ("t3", [1])]
+        chunk(FailureHandling())
+    assert chunk(FailureHandling("skip")) == [("t1", [1, 2]), ("t2", [1]), ("t3", [1])]

@@ -24,7 +24,7 @@ LONG = {
         *("initial-snapshot-single-row", "notifications-initial-tables", "signal-incremental-tables"),
         *("skip-without-change-full", "snapshot-empty-first-last", "table-exclude", "times-in-arrays"),
         *("toast-binary-base64", "transform-headers-string", "transform-outbox-options", "truncate-skipped"),
-        "types-numeric-negative-scale",
+        *("types-numeric-negative-scale", "logical-messages-filtered", "types-unknown-included"),
     ),
     "mongodb": (
         *("cursor-pipeline", "field-exclude-change-streams-update-full", "filters-literal", "names-avro"),

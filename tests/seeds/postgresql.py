@@ -43,7 +43,7 @@ def records(capture: Capture) -> list[Record]:
         for chunk in capture.reader.read(split):
             for batch in chunk.batches:
                 changes = with_identity(batch) if capture.reader.source.is_old else batch
-                changes = select(split_key_changes(changes, faults=False), config)
+                changes = select(split_key_changes(changes, has_zeros=False), config)
                 for rows in encoder.encode(changes) if len(changes) else ():
                     found += rows.to_pylist()
     for record in found:

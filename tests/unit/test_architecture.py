@@ -42,6 +42,8 @@ CONFINED = {
 REGISTRY = "connectors/registry.py"
 # Where a replica's format that is a database's tables is named, and the folder of its code is opened.
 TARGETS = ("sinks/replica/roots.py", "sinks/replica/lakes.py")
+# What is known of the reference engine's faults: the connectors that have them, and their places upstream.
+FAULTS = "config/faults.py"
 DATABASES = sorted(BUILT_IN)
 WORDS = {
     "postgres": r"postgres|psycopg|adbc_driver_postgresql|pgoutput|libpq|pgjdbc",
@@ -202,7 +204,7 @@ def owns(database: str, module: Path) -> bool:
     return where(module).startswith(
         (
             *(f"connectors/{database}/", f"transforms/{database}/", f"sinks/replica/{database}/"),
-            *(f"testing/{database}.py", REGISTRY, *TARGETS),
+            *(f"testing/{database}.py", REGISTRY, FAULTS, *TARGETS),
         )
     )
 

@@ -1,84 +1,218 @@
-"""Handles changes that cannot be processed: raises, or logs and skips (`event.processing.failure.handling.mode`)."""
+"""The faults of the reference engine that `compat.faults` repeats: what each does, where it is, and what shows it.
+
+Code that repeats one asks for it by its name: `Fault.UNSIGNED_SCALES in config[COMPAT_FAULTS]`. A fault that no
+recording shows is not repeated.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from dataclasses import dataclass
+from enum import Enum
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
+from tailrace.config.kinds import InvalidValue, Kind, split_list
 
-from tailrace.config import Config
-from tailrace.config.options.events import EVENT_PROCESSING_FAILURE_HANDLING_MODE
-from tailrace.errors import DecodeError, TailraceError
-from tailrace.model.change import ChangeBatch
-from tailrace.model.cuts import pieces
-
-log = logging.getLogger(__name__)
-
-T = TypeVar("T")
-Integers = npt.NDArray[np.int64]
-
-# Debezium logs skipped events only at debug level; nothing is lost silently here.
-_LEVELS = {"warn": logging.WARNING, "skip": logging.INFO}
+_DEBEZIUM, _DRIVER, _KAFKA = "Debezium 3.6.1.Final", "pgjdbc 42.7.11", "Kafka 4.3.0"
+_POSTGRES, _CHANGE_TABLES, _MONGODB = ("postgres",), ("sqlserver", "db2"), ("mongodb",)
+_SQL = (*_POSTGRES, *_CHANGE_TABLES)
 
 
-class Faults:
-    """What becomes of a faulty change: `mode` is fail, warn or skip."""
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a fault.
 
-    def __init__(self, mode: str = "fail") -> None:
-        self._level = _LEVELS.get(mode)
+    `connectors` have it; `place` is the class upstream and what in it, `version` that of the program it belongs to.
+    `effect` is one sentence. `recording` is a folder of tests/golden, whose events differ without the fault.
+    """
 
-    @staticmethod
-    def of(config: Config) -> Faults:
-        """As the configuration says."""
-        return Faults(config[EVENT_PROCESSING_FAILURE_HANDLING_MODE])
-
-    def left_out(self, error: TailraceError, what: str) -> None:
-        """Tell that a change is left out. Raises the error where it has to stop the pipeline."""
-        if self._level is None:
-            raise error
-        log.log(self._level, "a change of %s is left out: %s", what, str(error).splitlines()[0])
-
-    def sound(self, count: int, build: Callable[[Integers], T], name: Callable[[int], str]) -> T | None:
-        """What `build` makes of the rows 0 to count that it can build, None without any; `name` gives a row's place.
-
-        Faulty rows are found by halving, which costs nothing where there are none.
-        """
-        rows = np.arange(count, dtype=np.int64)
-        try:
-            return build(rows)
-        except DecodeError as error:
-            if self._level is None:
-                raise
-            faulty = list(_faulty(rows, build, error))
-        for row, fault in faulty:
-            self.left_out(fault, name(row))
-        rest = np.setdiff1d(rows, [row for row, _ in faulty])
-        return build(rest) if len(rest) else None
-
-    def encoded(
-        self, batch: ChangeBatch, encode: Callable[[ChangeBatch], Iterator[pa.RecordBatch]]
-    ) -> Iterator[pa.RecordBatch]:
-        """What `encode` makes of a batch, piece by piece. Only a change that is a piece alone can be too large."""
-        for piece in pieces(batch):
-            try:
-                yield from encode(piece)
-            except DecodeError as error:  # noqa: PERF203  # a piece is megabytes
-                if len(piece) > 1:
-                    raise
-                self.left_out(error, f"{batch.table.id} at {piece.rows.column('source')[0].as_py()}")
+    connectors: tuple[str, ...]
+    effect: str
+    place: str
+    recording: str
+    version: str = _DEBEZIUM
 
 
-def _faulty(rows: Integers, build: Callable[[Integers], T], error: DecodeError) -> Iterator[tuple[int, DecodeError]]:
-    """The rows that cannot be built even alone, and why; `error` is what building all of them raised."""
-    if len(rows) == 1:
-        yield int(rows[0]), error
-        return
-    for half in np.array_split(rows, 2):
-        try:
-            build(half)
-        except DecodeError as inner:  # noqa: PERF203  # only where there are faults
-            yield from _faulty(half, build, inner)
+class Fault(Enum):
+    """The faults: those of keys and rows, of types, of defaults, and of what is captured."""
+
+    ZERO_OLD_KEYS = Facts(
+        _POSTGRES,
+        "A key column that an old row lacks counts as zero, so that an update looks like a change of the key.",
+        "RelationalChangeRecordEmitter.emitUpdateRecord",
+        "postgres/replica-identity",
+    )
+    KEYS_OF_ANY_INDEX = Facts(
+        _POSTGRES,
+        "Without a primary key the first unique index is the key, also one that is partial, over nullable columns or "
+        "with columns that it only includes.",
+        "JdbcConnection.readTableUniqueIndices",
+        "postgres/unique-index-keys",
+    )
+    KEYS_OF_PRIMARY_ALONE = Facts(
+        ("db2",),
+        "In the log a table with a unique index and no primary key has no key, which it has in snapshots.",
+        "Db2Connection.getTableSchemaFromTable",
+        "db2/no-pk",
+    )
+    ZERO_HIDDEN_KEYS = Facts(
+        _SQL,
+        "Keys of first and blocking snapshots have zeros in columns that are excluded from values.",
+        "RelationalSnapshotChangeEventSource.getPreparedColumnNames",
+        "sqlserver/column-exclude-key",
+    )
+    COLLIDING_DOCUMENT_KEYS = Facts(
+        _MONGODB,
+        "Under the regex naming strategies keys have the `id` alone, so that documents of several collections collide "
+        "in a topic that these share.",
+        "MongoDbSchema.schemaFor",
+        "mongodb/regex-naming",
+    )
+    ZERO_OLD_VALUES = Facts(
+        _SQL,
+        "Where `skip.messages.without.change` compares rows, a required value that the log lacks counts as its default "
+        "or zero, so that an update that set it to that is left out.",
+        "RelationalChangeRecordEmitter.emitUpdateRecord",
+        "sqlserver/update-of-nothing",
+    )
+    MASKED_PLACEHOLDERS = Facts(
+        _SQL,
+        "Masks hash, cut and replace the placeholder of a large value that the log did not repeat.",
+        "MaskStrings.create",
+        "postgres/masks-toast",
+    )
+    BASE64_WITHOUT_PLACEHOLDER = Facts(
+        _POSTGRES,
+        "An unchanged large BYTEA is null, and not the placeholder, under `binary.handling.mode=base64`.",
+        "JdbcValueConverters.convertBinaryToBase64",
+        "postgres/toast-binary-base64",
+    )
+    ARRAYS_WITHOUT_PLACEHOLDER = Facts(
+        _POSTGRES,
+        "Unchanged large arrays are null, and not the placeholder, but those of a few types.",
+        "UnchangedToastedReplicationMessageColumn.setUnchangedToastedValue",
+        "postgres/toast-binary-base64",
+    )
+    MESSAGES_NAMED_BY_OBJECT = Facts(
+        _POSTGRES,
+        "In transaction metadata each logical message is a data collection of its own, named by an object's address.",
+        "LogicalDecodingMessageMonitor.LogicalDecodingMessageId",
+        "postgres/logical-messages-filtered",
+    )
+    NULL_NAMES = Facts(
+        _POSTGRES,
+        "NAME columns are null in events of the log, unless `include.unknown.datatypes` is set.",
+        "ReplicationMessageColumnValueResolver.resolveValue",
+        "postgres/dates-of-the-driver",
+    )
+    UNSIGNED_SCALES = Facts(
+        _POSTGRES,
+        "A negative scale is read as 2048 more, so that `numeric(5,-2)` has 2046 digits after the point.",
+        "TypeInfoCache.getScale",
+        "postgres/types-numeric-negative-scale",
+        _DRIVER,
+    )
+    DRIVER_DATES = Facts(
+        _POSTGRES,
+        "Dates in snapshots and arrays lose their era and are moved by ten days between 1582-10-05 and 1582-10-14; the "
+        "infinite ones are others than in the log.",
+        "TimestampUtils.toDate",
+        "postgres/dates-of-the-driver",
+        _DRIVER,
+    )
+    DRIVER_TIMES = Facts(
+        _POSTGRES,
+        "In arrays TIME is cut to milliseconds and TIMETZ to seconds, timestamps before 1582-10-15 are of the Julian "
+        "calendar, and those with a zone lose their era.",
+        "TimestampUtils.toTimestamp",
+        "postgres/times-in-arrays",
+        _DRIVER,
+    )
+    NULL_BIT_ARRAYS = Facts(
+        _POSTGRES,
+        "Arrays of BIT are null, under the schema of one bit string.",
+        "PostgresValueConverter.schemaBuilder",
+        "postgres/types-arrays",
+    )
+    UNMAPPED_DOMAIN_ARRAYS = Facts(
+        _POSTGRES,
+        "Arrays of a domain are left out.",
+        "PostgresValueConverter.schemaBuilder",
+        "postgres/propagate-types",
+    )
+    REQUIRED_ELEMENTS = Facts(
+        _POSTGRES,
+        "Elements of enums, TSVECTOR, vectors and unmapped types are required, so that an array with a null is null.",
+        "PostgresValueConverter.schemaBuilder",
+        "postgres/types-arrays",
+    )
+    GEOMETRIES_OF_DOUBLES = Facts(
+        _POSTGRES,
+        "The texts of unmapped geometric types, such as LINE, have all numbers as Java prints doubles (`1.0`).",
+        "PGline.getValue",
+        "postgres/types-unknown-included",
+        _DRIVER,
+    )
+    EARLY_TIMES_WITHOUT_DATE = Facts(
+        (*_SQL, *_MONGODB),
+        "Connect's dates and times before 1970-01-02 are texts without a date in headers and after Cast.",
+        "org.apache.kafka.connect.data.Values.dateFormatFor",
+        "postgres/transform-headers-simple",
+        _KAFKA,
+    )
+    ZERO_FUNCTION_DEFAULTS = Facts(
+        _POSTGRES,
+        "An optional column whose default is a function has zero as default, which converters write for null.",
+        "PostgresDefaultValueConverter.parseDefaultValue",
+        "postgres/default-expressions",
+    )
+    DEFAULTS_CUT_AT_QUOTE = Facts(
+        _POSTGRES,
+        "A default is the text up to the next quote, or else the whole expression.",
+        "PostgresDefaultValueConverter.extractDefault",
+        "postgres/default-expressions",
+    )
+    OUTERMOST_DEFAULTS = Facts(
+        _POSTGRES,
+        "Defaults that are infinite, or 24:00, are shown as other instants than the values have.",
+        "PostgresDefaultValueConverter.convertDefaultValue",
+        "postgres/default-expressions",
+    )
+    DOUBLED_QUOTES = Facts(
+        ("db2",),
+        "The default of a text column is its SQL, so that quotes in it are doubled and a register is a text.",
+        "Db2DefaultValueConverter.parseDefaultValue",
+        "db2/types-strings-binary",
+    )
+    STRUCTURES_WITHOUT_DDL = Facts(
+        _CHANGE_TABLES,
+        "Changes of structure in the log have the statement `N/A`, and in Db2 an empty name of the database.",
+        "SqlServerSchemaChangeEventEmitter.emitSchemaChangeEvent",
+        "db2/table-added",
+    )
+    STREAMED_EXCLUDED_DATABASES = Facts(
+        _MONGODB,
+        "`database.exclude.list` excludes databases from snapshots, and not from the stream, unless lists are literal.",
+        "ChangeStreamPipelineFactory.createDatabaseAndCollectionRegexFilters",
+        "mongodb/odd-documents",
+    )
+
+
+Faults = frozenset[Fault]
+NO_FAULTS: Faults = frozenset()
+ALL_FAULTS: Faults = frozenset(Fault)
+
+
+def _faults(text: str) -> Faults:
+    plain = text.strip().lower()
+    if plain in ("true", "false"):
+        return ALL_FAULTS if plain == "true" else NO_FAULTS
+    names = [name.upper() for name in split_list(text)]
+    wrong = [name for name in names if name not in Fault.__members__]
+    if wrong:
+        raise InvalidValue(
+            f"Either 'true', 'false' or names of faults are expected, and {wrong[0]} is none",
+            f"the names are {', '.join(Fault.__members__).lower()}",
+        )
+    return frozenset(Fault[name] for name in names)
+
+
+FAULTS = Kind("boolean, or a list of faults", _faults)

@@ -21,7 +21,6 @@ from tailrace.config.options.filters import (
     Lists,
 )
 from tailrace.config.options.snapshot import SIGNAL_DATA_COLLECTION, SNAPSHOT_INCLUDE_COLLECTION_LIST
-from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.config.resolve import Config, Problem
 from tailrace.errors import ConfigError
 from tailrace.model.table_id import TableId, TableNaming
@@ -171,10 +170,9 @@ def guard(config: Config, tables: Sequence[TableId]) -> None:
 def key_columns(config: Config, table: TableId, names: Sequence[str]) -> tuple[str, ...] | None:
     """The key columns message.key.columns sets for a table, in the property's order; None when it sets none.
 
-    An entry is matched against the column's name below the table's name in lists, and below its full name; with
-    compat.faults the database is part of it where a table's shown name has it.
+    An entry is matched against the column's name below the table's name in lists, and below its full name.
     """
-    prefixes = (table.filtered, str(table) if config[COMPAT_FAULTS] else table.full)
+    prefixes = (table.filtered, table.full)
     found = [
         name
         for pattern in config[MESSAGE_KEY_COLUMNS]

@@ -6,6 +6,7 @@ import logging
 import re
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.option import Option
 from tailrace.config.options.events import FIELD_NAME_ADJUSTMENT_MODE, SCHEMA_NAME_ADJUSTMENT_MODE
 from tailrace.config.options.spark import COMPAT_FAULTS
@@ -37,7 +38,6 @@ class TopicNaming:
     """The names one configuration gives to topics, schemas and fields.
 
     `message`, `transaction` and `heartbeat` are those topics; `heartbeat_server` names the server in a heartbeat's key.
-    `adds_keys`: tables without a key have one of the field that distinguishes tables, as in the reference.
     """
 
     def __init__(self, config: Config) -> None:
@@ -49,7 +49,6 @@ class TopicNaming:
         self._rewrite = _rewrite(config, TOPIC_REGEX, TOPIC_REPLACEMENT) if "Regex" in self._strategy else None
         self._extra = _key_field(config) if self._rewrite is not None else None
         self._faults = config[COMPAT_FAULTS]
-        self.adds_keys = self._extra is not None and self._faults
         self._schema_mode = config[SCHEMA_NAME_ADJUSTMENT_MODE]
         self._field_mode = config[FIELD_NAME_ADJUSTMENT_MODE]
         self._topics: dict[TableId, str] = {}
@@ -73,7 +72,7 @@ class TopicNaming:
 
         The reference has one schema for the keys of all documents, so that those of one topic collide (compat.faults).
         """
-        if self._extra is None or (of_documents and self._faults):
+        if self._extra is None or (of_documents and Fault.COLLIDING_DOCUMENT_KEYS in self._faults):
             return None
         name, rewrite = self._extra
         plain = self._plain(table)

@@ -10,6 +10,7 @@ from functools import cache
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.filters import TableFilter, key_columns
 from tailrace.config.masks import ColumnMasks, OutOfRange, Propagate
 from tailrace.config.options.events import INCLUDE_SCHEMA_COMMENTS, UNAVAILABLE_VALUE_PLACEHOLDER
@@ -20,7 +21,6 @@ from tailrace.connectors.defaults import shown_default
 from tailrace.connectors.masking import altered, check_key
 from tailrace.connectors.value_type import ValueType, converted, keeps_all
 from tailrace.errors import DecodeError
-from tailrace.model.masked import applied
 from tailrace.model.table import Column, TableId, TableSchema
 
 log = logging.getLogger(__name__)
@@ -120,7 +120,6 @@ class ColumnRules:
             column.name in shown,
             out_of_range=odd,
             placeholder=self._placeholder(table, column, kind),
-            masking=kind.masking,
             missing=missing,
             is_unlogged=is_unlogged,
             loses=kind.loses,
@@ -128,14 +127,15 @@ class ColumnRules:
 
     def _placeholder(self, table: TableId, column: ColumnInfo, kind: ValueType) -> str | None:
         """The placeholder under the column's mask, as the reference engine sends it; None for the usual one."""
-        mask = self._masks.of(table, column.name, column.type.name) if self._faults else None
+        mask = (
+            self._masks.of(table, column.name, column.type.name) if Fault.MASKED_PLACEHOLDERS in self._faults else None
+        )
         if mask is None or isinstance(mask, Propagate) or not column.type.is_character:
             return None
         text = self._config[UNAVAILABLE_VALUE_PLACEHOLDER]
         if text.startswith("hex:"):
             return None
-        shown = kind.convert(pa.array([text], pa.string()))
-        return str((shown if kind.masking is None else applied(shown, kind.masking))[0].as_py())
+        return str(kind.convert(pa.array([text], pa.string()))[0].as_py())
 
     def _value_type(self, table: TableId, column: ColumnInfo, in_key: bool) -> ValueType | None:
         """What a column becomes, optionality, default and mask included; None for a type without a mapping."""
@@ -156,7 +156,7 @@ class ColumnRules:
             return kind
         where = f"{table}.{column.name}"
         source = column if self._comments else replace(column, comment=None)
-        result = altered(kind, mask, source, where, faults=self._faults, in_key=in_key)
+        result = altered(kind, mask, source, where)
         if in_key and result.convert is not kind.convert:
             check_key(mask, where)
         return result

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from tailrace.config import Config
-from tailrace.config.faults import Faults
+from tailrace.config.failure_handling import FailureHandling
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
@@ -42,7 +42,7 @@ class UserSelect:
         lost = self._behind()
         is_lost = bool(lost) and has_rows()
         if is_lost:
-            Faults.of(config).left_out(self._lacks(lost), f"{self.table}, snapshot row 0 and all others")
+            FailureHandling.of(config).left_out(self._lacks(lost), f"{self.table}, snapshot row 0 and all others")
         is_double = len(set(self.found)) < len(self.found)
         given = [f"c{place}" if is_double else name(each) for place, each in enumerate(self.found)]
         exact = dict(zip(self.found, given, strict=True))

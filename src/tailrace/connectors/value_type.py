@@ -18,7 +18,6 @@ from tailrace.config.options.events import EVENT_CONVERTING_FAILURE_HANDLING_MOD
 from tailrace.config.options.filters import VALUE_LOSS_HANDLING_MODE
 from tailrace.connectors.lost_values import at
 from tailrace.errors import DecodeError
-from tailrace.model.masks import Masking
 from tailrace.model.schema import ConnectSchema
 
 Convert = Callable[[pa.Array], pa.Array]
@@ -53,7 +52,7 @@ class ValueType:
     `literals` the schema shows defaults that are literals and no others. `text` is the SQL expression that gives a
     column ({}) in the form that `convert` takes; `binary` is a cheaper way to the same values. `of_default` reads a
     default where `convert` would not. Without `placeholder` a large value that the log did not repeat is null.
-    `masking` is a mask that `convert` leaves to the images. `loses` names what of a value is not kept.
+    `loses` names what of a value is not kept.
     """
 
     schema: ConnectSchema
@@ -67,7 +66,6 @@ class ValueType:
     binary: Binary | None = None
     of_default: Convert | None = None
     placeholder: bool = True
-    masking: Masking | None = None
     loses: str | None = None
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tailrace.config import Config
 from tailrace.config.converter_names import JSON
+from tailrace.config.faults import Fault
 from tailrace.config.options.converters import CONVERTER, DECIMAL_FORMAT, REPLACE_NULL_WITH_DEFAULT, SCHEMAS_ENABLE
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.model.schema import ConnectSchema
@@ -16,13 +17,13 @@ from tailrace.model.text.json import PLAIN, Decimals, Style, schema_text
 class Converter:
     """`schemas`: whether each payload is written with its schema; `style`: how values are written.
 
-    `kind` is JSON but for headers, which have SIMPLE or STRING, too; these have `faults`, which is compat.faults.
+    `kind` is JSON but for headers, which have SIMPLE or STRING, too; `lacks_dates`: see value_texts.py.
     """
 
     schemas: bool = True
     style: Style = PLAIN
     kind: str = JSON
-    faults: bool = False
+    lacks_dates: bool = False
 
     @staticmethod
     def of(config: Config, part: str) -> Converter:
@@ -30,7 +31,7 @@ class Converter:
         converter = CONVERTER[part]
         kind = config[converter]
         if kind != JSON:
-            return Converter(False, kind=kind, faults=config[COMPAT_FAULTS])
+            return Converter(False, kind=kind, lacks_dates=Fault.EARLY_TIMES_WITHOUT_DATE in config[COMPAT_FAULTS])
         return Converter.json(config, converter.name)
 
     @staticmethod

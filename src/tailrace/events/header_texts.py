@@ -24,10 +24,10 @@ def header_texts(values: pa.Array, schema: ConnectSchema, converter: Converter, 
         return text_of([left, encode(values, schema, converter.style), right], 0, len(values), where)
     if converter.kind == STRING:
         return _of_java(values, schema)
-    return _of_connect(values, schema, converter.faults)
+    return _of_connect(values, schema, converter.lacks_dates)
 
 
-def _of_connect(values: pa.Array, schema: ConnectSchema, faults: bool) -> pa.Array:
+def _of_connect(values: pa.Array, schema: ConnectSchema, lacks_dates: bool) -> pa.Array:
     """As Values.convertToString of Kafka Connect.
 
     Like JSON, but numbers, NaN and times have no quotes, nor has a text that stands alone.
@@ -36,22 +36,22 @@ def _of_connect(values: pa.Array, schema: ConnectSchema, faults: bool) -> pa.Arr
         parts: list[str | pa.Array] = ["{"]
         for place, field in enumerate(schema.fields):
             inner = filled(pc.struct_field(values, place), field.schema)
-            parts += [f"{',' if place else ''}{_quoted(field.name)}:", _inside(inner, field.schema, faults)]
+            parts += [f"{',' if place else ''}{_quoted(field.name)}:", _inside(inner, field.schema, lacks_dates)]
         text = join(*parts, "}") if schema.fields else repeat("{}", len(values))
     elif schema.items is not None:
-        text = bracketed(values, _inside(values.flatten(), schema.items, faults), "[", "]")
+        text = bracketed(values, _inside(values.flatten(), schema.items, lacks_dates), "[", "]")
     elif schema.keys is not None and schema.values is not None:
         lists, keys, items = entries_of(values)
-        pairs = join(_inside(keys, schema.keys, faults), ":", _inside(items, schema.values, faults))
+        pairs = join(_inside(keys, schema.keys, lacks_dates), ":", _inside(items, schema.values, lacks_dates))
         text = bracketed(lists, pairs, "{", "}")
     else:
-        text = value_texts(values, schema, faults)
+        text = value_texts(values, schema, lacks_dates)
     return null_where(values, text)
 
 
-def _inside(values: pa.Array, schema: ConnectSchema, faults: bool) -> pa.Array:
+def _inside(values: pa.Array, schema: ConnectSchema, lacks_dates: bool) -> pa.Array:
     """The texts of values within others: there texts and bytes have quotes, and null has a text."""
-    text = _of_connect(values, schema, faults)
+    text = _of_connect(values, schema, lacks_dates)
     if schema.type == "string" or (schema.type == "bytes" and schema.name != DECIMAL):
         sound = pc.replace_substring(pc.replace_substring(text, "\\", "\\\\"), '"', '\\"')
         text = join('"', sound, '"')

@@ -16,32 +16,32 @@ Bools = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
 
 
-def split_key_changes(batch: ChangeBatch, faults: bool) -> ChangeBatch:
+def split_key_changes(batch: ChangeBatch, *, has_zeros: bool) -> ChangeBatch:
     """The batch with each key change as `d` (order as it was) and `c` (order + 1), `other_key` filled on both.
 
-    Keys are compared only where the old image holds all of them, or with `faults` always: there a key column that the
-    old image lacks reads as its type's zero value, as in the reference engine. Without such updates the batch is
+    Keys are compared only where the old image holds all of them, or with `has_zeros` always: there a key column
+    that the old image lacks reads as its type's zero value. Without such updates the batch is
     returned as it is.
     """
     table = batch.table
     whole = bool(table.key) and set(table.key) <= set(table.identity)
-    if not table.key or not (whole or faults) or not len(batch):
+    if not table.key or not (whole or has_zeros) or not len(batch):
         return batch
     before, after = batch.rows.column("before"), batch.rows.column("after")
     if before.null_count == len(batch) or after.null_count == len(batch):
         return batch
     changed = flags(before.is_valid()) & flags(after.is_valid())
     if changed.any():
-        changed &= _keys_differ(batch, faults)
+        changed &= _keys_differ(batch, has_zeros)
     return _split(batch, changed) if changed.any() else batch
 
 
-def _keys_differ(batch: ChangeBatch, faults: bool) -> Bools:
+def _keys_differ(batch: ChangeBatch, has_zeros: bool) -> Bools:
     differ = np.zeros(len(batch), np.bool_)
     for name in batch.table.key:
         column = batch.table.column(name)
         old, new = (_field(batch.rows.column(image), name) for image in ("before", "after"))
-        if faults:
+        if has_zeros:
             old = required(old, column.schema)
         differ |= ~same(old, new, column.schema)
     return differ

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.options.filters import SKIP_MESSAGES_WITHOUT_CHANGE, SKIPPED_OPERATIONS
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.events.equality import same
@@ -26,24 +27,14 @@ def select(batch: ChangeBatch, config: Config) -> ChangeBatch:
 
 def without_unchanged(batch: ChangeBatch, config: Config) -> ChangeBatch:
     """The batch without updates that change nothing, as far as `skip.messages.without.change` says so."""
-    faults = config[COMPAT_FAULTS]
-    return _changing(batch, faults=faults) if config[SKIP_MESSAGES_WITHOUT_CHANGE] else batch
+    has_zeros = Fault.ZERO_OLD_VALUES in config[COMPAT_FAULTS]
+    return _changing(batch, has_zeros=has_zeros) if config[SKIP_MESSAGES_WITHOUT_CHANGE] else batch
 
 
-def without_hidden_changes(batch: ChangeBatch, config: Config) -> ChangeBatch:
-    """A fault of the reference engine: with `skip.messages.without.change` it compares event values alone.
-
-    So an update that changes nothing but key columns that are excluded from values is left out.
-    """
-    hides = len(batch.table.value_columns) < len(batch.table.columns)
-    return _changing(batch, only_shown=True, faults=True) if hides and config[SKIP_MESSAGES_WITHOUT_CHANGE] else batch
-
-
-def _changing(batch: ChangeBatch, *, only_shown: bool = False, faults: bool = False) -> ChangeBatch:
+def _changing(batch: ChangeBatch, *, has_zeros: bool) -> ChangeBatch:
     """Without updates whose images are equal, large values that the log did not repeat counting as equal.
 
-    With `faults` old images are compared as the reference engine shows them: a required value that the log lacks is the
-    default or zero of its type, but for bytes.
+    With `has_zeros` a required value that the log lacks counts as the default or zero of its type, but for bytes.
     """
     before, after = batch.rows.column("before"), batch.rows.column("after")
     update = flags(pc.equal(batch.rows.column("op"), literal(UPDATE)))
@@ -56,10 +47,8 @@ def _changing(batch: ChangeBatch, *, only_shown: bool = False, faults: bool = Fa
     marks = None if unchanged is None else unchanged.filter(mask(compared))
     alike = np.ones(len(places), np.bool_)
     for index, column in enumerate(batch.table.columns):
-        if only_shown and not column.in_value:
-            continue
         values = old.field(index)
-        if faults and column.schema.type != "bytes":
+        if has_zeros and column.schema.type != "bytes":
             values = required(values, column.schema)
         equal = same(values, new.field(index), column.schema)
         at = -1 if marks is None else marks.type.get_field_index(column.name)

@@ -23,10 +23,10 @@ _TIMESTAMP = DateFormat.of("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
 _JAVA_DATE = DateFormat.of("EEE MMM dd HH:mm:ss z y")
 
 
-def value_texts(values: pa.Array, schema: ConnectSchema, faults: bool) -> pa.Array:
+def value_texts(values: pa.Array, schema: ConnectSchema, lacks_dates: bool) -> pa.Array:
     """Bytes in base64, times in ISO 8601, numbers as Java prints them (`NaN` and `1.0E10`); null stays null.
 
-    A timestamp at midnight is its date. With `faults` what is before 1970-01-02 has no date, as in Kafka Connect.
+    A timestamp at midnight is its date. With `lacks_dates` what is before 1970-01-02 has no date, as in Kafka Connect.
     """
     if schema.type == "string":
         return values
@@ -35,7 +35,7 @@ def value_texts(values: pa.Array, schema: ConnectSchema, faults: bool) -> pa.Arr
     if schema.type == "bytes":
         return base64(values)
     if schema.name in _TIMES:
-        return _time_texts(values, schema.name, faults)
+        return _time_texts(values, schema.name, lacks_dates)
     return bare_float_text(values) if pt.is_floating(values.type) else values.cast(pa.string())
 
 
@@ -46,11 +46,11 @@ def java_texts(values: pa.Array, schema: ConnectSchema) -> pa.Array:
     return value_texts(values, schema, False)
 
 
-def _time_texts(values: pa.Array, name: str, faults: bool) -> pa.Array:
+def _time_texts(values: pa.Array, name: str, lacks_dates: bool) -> pa.Array:
     millis = _millis(values, name)
     numbers = millis.fill_null(0).to_numpy(zero_copy_only=False)
     dated = pc.if_else(mask(np.mod(numbers, DAY) == 0), _DATE.format(millis), _TIMESTAMP.format(millis))
-    clock_only = numbers < DAY if faults else np.full(len(numbers), name == _CLOCK)
+    clock_only = numbers < DAY if lacks_dates else np.full(len(numbers), name == _CLOCK)
     return pc.if_else(mask(clock_only), _TIME.format(millis), dated)
 
 

@@ -90,16 +90,15 @@ class _Moments:
 
 @dataclass(frozen=True)
 class DateFormat:
-    """A pattern in pieces: a letter and how often it stands, or a text and 0; with `faults` it reads as Java does."""
+    """A pattern in pieces: a letter and how often it stands, or a text and 0."""
 
     pattern: str
     pieces: tuple[tuple[str, int], ...]
-    faults: bool = False
 
     @staticmethod
-    def of(pattern: str, faults: bool = False) -> DateFormat:
+    def of(pattern: str) -> DateFormat:
         """From Java's form. Raises ValueError, which says what is wrong, for a pattern that is not known here."""
-        return DateFormat(pattern, tuple(_pieces(pattern)), faults)
+        return DateFormat(pattern, tuple(_pieces(pattern)))
 
     def format(self, millis: pa.Array) -> pa.Array:
         """Instants (int64, milliseconds since 1970) as texts; null stays null."""
@@ -111,8 +110,8 @@ class DateFormat:
         """Texts as instants, each different one once; null stays null.
 
         As in Java fields may be out of range (the 32nd day is in the next month), and what follows a match is ignored.
-        Of more than three digits of S the first three count; Java, and this with `faults`, adds them all as
-        milliseconds. Raises ValueError for a text that does not match.
+        Of more than three digits of S the first three count, where Java adds them all as milliseconds.
+        Raises ValueError for a text that does not match.
         """
         codes = texts.dictionary_encode()
         known = pa.array([self._instant(text) for text in codes.dictionary.to_pylist()], pa.int64())
@@ -152,7 +151,7 @@ class DateFormat:
                 values[piece] = names.index(match[f"p{at}"][:3].lower()) + (piece == "M")
             elif count:
                 digits = match[f"p{at}"]
-                values[piece] = _value(piece, count, digits[:3] if piece == "S" and not self.faults else digits)
+                values[piece] = _value(piece, count, digits[:3] if piece == "S" else digits)
         return _day(values) * DAY + _clock(values) - offset
 
 

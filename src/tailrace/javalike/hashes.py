@@ -5,7 +5,6 @@ The reference engine writes some maps and lists in that order.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -26,17 +25,12 @@ def text_hash(text: str) -> int:
     return number
 
 
-def pair_hash(first: str, second: str) -> int:
-    """`Objects.hash` of two texts, as an unsigned number of 32 bits."""
-    return (31 * (31 + text_hash(first)) + text_hash(second)) & 0xFFFFFFFF
-
-
-def map_order(keys: list[str], hash_of: Callable[[str], int] = text_hash) -> list[str]:
+def map_order(keys: list[str]) -> list[str]:
     """The order of a HashMap that the keys were put into: 16 buckets, doubled whenever more than 3/4 are used."""
     buckets = _LEAST_BUCKETS
     while len(keys) > buckets * 3 // 4:
         buckets *= 2
-    return _by_bucket(keys, buckets, hash_of)
+    return _by_bucket(keys, buckets)
 
 
 def copied_map_order(keys: list[str]) -> list[str]:
@@ -58,11 +52,11 @@ def set_order(keys: list[str]) -> list[str]:
     return _by_bucket(keys, 1 << (least - 1).bit_length())
 
 
-def _by_bucket(keys: list[str], buckets: int, hash_of: Callable[[str], int] = text_hash) -> list[str]:
+def _by_bucket(keys: list[str], buckets: int) -> list[str]:
     """The keys by the buckets of a HashMap; those of one bucket stay in their order."""
 
     def bucket(key: str) -> int:
-        number = hash_of(key)
+        number = text_hash(key)
         return (number ^ number >> 16) & (buckets - 1)
 
     return sorted(keys, key=bucket)

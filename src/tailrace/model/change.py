@@ -43,7 +43,6 @@ SCHEMA = "s"
 
 # The column with the positions of commits, whose values sinks compare and store, and nothing else.
 COMMIT = "commit"
-PLAIN_KEY = "plain_key"
 Position = int | str
 
 _HEADER = b"tailrace"

@@ -17,7 +17,6 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.config.options.snapshot import READ_AGAIN_ROWS_PER_SECOND
-from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.notifications import NOT_CAPTURED
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Failures, OnDemandSnapshots
@@ -116,8 +115,7 @@ class IncrementalSnapshots:
     def _check_captured(self, request: TableRequest) -> None:
         """Raise Unread for a table that the lists exclude: whoever may signal may not read it."""
         if not TableFilter.from_config(self.config).captures(request.id(self.config)):
-            is_faulty = self.config[COMPAT_FAULTS]
-            raise Unread(UNCAPTURED, self._server.faulty_status if is_faulty else NOT_CAPTURED)
+            raise Unread(UNCAPTURED, NOT_CAPTURED)
 
     def _chunk(
         self, table: ChunkTable, progress: Progress, request: TableRequest

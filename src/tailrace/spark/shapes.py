@@ -15,7 +15,8 @@ from pyspark.sql.types import StructType
 
 from tailrace import transforms
 from tailrace.capture.capture import Capture
-from tailrace.config.faults import Faults
+from tailrace.config.failure_handling import FailureHandling
+from tailrace.config.faults import Fault
 from tailrace.config.options.events import PROVIDE_TRANSACTION_METADATA, TRANSFORM_NAMES
 from tailrace.config.options.spark import COMPAT_FAULTS, SHAPE
 from tailrace.config.topics import TopicNaming
@@ -23,8 +24,7 @@ from tailrace.connectors.base import Chunk
 from tailrace.errors import ConfigError
 from tailrace.events.forms import record_schema
 from tailrace.events.keychange import split_key_changes, with_identity
-from tailrace.events.keymask import mask_images
-from tailrace.events.selection import select, without_hidden_changes, without_unchanged
+from tailrace.events.selection import select, without_unchanged
 from tailrace.events.shapes import EventShaper, event_schema
 from tailrace.events.transactions import TransactionTracker, with_events
 from tailrace.model.change import COMMIT, ChangeBatch, ControlBatch
@@ -119,12 +119,12 @@ class Shaper:
         self.config = config = capture.config
         self.is_old = capture.source.is_old
         self._skips_whole = capture.skips_whole_changes
-        self.faults = config[COMPAT_FAULTS]
+        self.has_zeros = Fault.ZERO_OLD_KEYS in config[COMPAT_FAULTS]
         self.steps = transforms.parse(steps)
         self.transactions = (
             TransactionTracker(TopicNaming(config), capture.source) if config[PROVIDE_TRANSACTION_METADATA] else None
         )
-        if self.transactions is not None and self.faults:
+        if self.transactions is not None and Fault.MESSAGES_NAMED_BY_OBJECT in config[COMPAT_FAULTS]:
             self.transactions.message_object = capture.source.message_schemas + _MESSAGE_OBJECT
         self._blobs = Blobs(split) if config[SHAPE] == "arrow" else None
         self._counted = Transactions()
@@ -152,12 +152,10 @@ class Shaper:
         if batch.schema_change is not None:
             return batch
         batch = with_identity(batch) if self.is_old else batch
-        if self.faults:
-            batch = without_hidden_changes(batch, self.config)
         if self._skips_whole:
-            batch = mask_images(split_key_changes(select(batch, self.config), self.faults))
+            batch = split_key_changes(select(batch, self.config), has_zeros=self.has_zeros)
         else:
-            batch = select(mask_images(split_key_changes(batch, self.faults)), self.config)
+            batch = select(split_key_changes(batch, has_zeros=self.has_zeros), self.config)
         return without_unchanged(batch, self.config)
 
     def _emitter(
@@ -171,14 +169,14 @@ class Shaper:
         if self._blobs is not None:
             one = self._blobs.rows
         elif shape == "event":
-            one = partial(self._events, EventShaper(capture.config, capture.source), Faults.of(capture.config))
+            one = partial(self._events, EventShaper(capture.config, capture.source), FailureHandling.of(capture.config))
         else:
             one = _TableRows(to_arrow_schema(schema)).rows
         return lambda batches: chain.from_iterable(map(one, batches))
 
-    def _events(self, shaper: EventShaper, faults: Faults, batch: Batch) -> Iterator[pa.RecordBatch]:
+    def _events(self, shaper: EventShaper, failures: FailureHandling, batch: Batch) -> Iterator[pa.RecordBatch]:
         if _is_data(batch):
-            for rows in faults.encoded(batch, shaper.encode):
+            for rows in failures.encoded(batch, shaper.encode):
                 yield transforms.rename(rows, self.steps)
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from tailrace.config.faults import Fault
 from tailrace.config.kinds import FLAG, NAMES
 from tailrace.errors import TransformError
 from tailrace.events.payload import array, from_json
@@ -55,7 +56,7 @@ class Cast(Sided):
     def __init__(self, given: Given, key: bool) -> None:
         super().__init__(key)
         config = given.read(self.OPTIONS)
-        self.fill, self.faults = config[_REPLACE_NULL_WITH_DEFAULT], given.faults
+        self.fill, self.lacks_dates = config[_REPLACE_NULL_WITH_DEFAULT], Fault.EARLY_TIMES_WITHOUT_DATE in given.faults
         self.whole: str | None = None
         self.casts: dict[str, str] = {}
         for item in config[_SPEC]:
@@ -76,28 +77,28 @@ class Cast(Sided):
     def of_part(self, part: RecordPart, records: Records) -> RecordPart:
         """The side with its values cast."""
         if self.whole:
-            made = _cast(part, self.whole, f"Cast to {self.whole}", self.faults)
+            made = _cast(part, self.whole, f"Cast to {self.whole}", self.lacks_dates)
             if (part.schema.name or "").startswith(_LOGICAL):
                 return made
             # The schema of a whole key or value keeps its name and what else it says.
             kept = {name: getattr(part.schema, name) for name in ("name", "version", "doc", "parameters")}
             return RecordPart(made.schema.with_(**kept), made.column)
         fields = [
-            (name, _cast(field, self.casts[name], f"Cast: {name}", self.faults) if name in self.casts else field)
+            (name, _cast(field, self.casts[name], f"Cast: {name}", self.lacks_dates) if name in self.casts else field)
             for name, field in fields_of(part, "Cast", self.fill)
         ]
         return struct(part.schema, fields, len(part.values))
 
 
-def _cast(part: RecordPart, kind: str, where: str, faults: bool) -> RecordPart:
+def _cast(part: RecordPart, kind: str, where: str, lacks_dates: bool) -> RecordPart:
     """The values, and the schema with its default, as a type of `spec`. Raises TransformError."""
     schema = part.schema
     name, target = _TYPES[kind]
     default = None
     if schema.default is not None:
         value = array([from_json(schema.default, schema)], schema)
-        default = _constant(_values(value, schema, target, where, faults))
-    made = _values(part.values, schema, target, where, faults)
+        default = _constant(_values(value, schema, target, where, lacks_dates))
+    made = _values(part.values, schema, target, where, lacks_dates)
     return RecordPart(ConnectSchema(name, optional=schema.optional, default=default), made)
 
 
@@ -107,7 +108,7 @@ def _constant(values: pa.Array) -> Any:
     return float(str(np.float32(value))) if pt.is_float32(values.type) else value
 
 
-def _values(values: pa.Array, schema: ConnectSchema, target: pa.DataType, where: str, faults: bool) -> pa.Array:
+def _values(values: pa.Array, schema: ConnectSchema, target: pa.DataType, where: str, lacks_dates: bool) -> pa.Array:
     if values.null_count == len(values):
         return pa.nulls(len(values), target)
     if schema.type in _STRUCTURED:
@@ -116,7 +117,7 @@ def _values(values: pa.Array, schema: ConnectSchema, target: pa.DataType, where:
         )
     try:
         if pt.is_string(target):
-            return value_texts(values, schema, faults)
+            return value_texts(values, schema, lacks_dates)
         if schema.name == DECIMAL:
             return _of_decimals(values, schema, target)
         if schema.type == "string":

@@ -14,7 +14,6 @@ from tailrace.model.arrow import flags
 from tailrace.model.schema import OPTIONAL_STRING, ConnectSchema
 from tailrace.transforms.settings import Given, setting
 
-_BITS = "io.debezium.data.Bits"
 OPTIONS = (
     _HEADER_CHANGED_NAME := setting("header.changed.name", optional(TEXT)),
     _HEADER_UNCHANGED_NAME := setting("header.unchanged.name", optional(TEXT)),
@@ -23,14 +22,10 @@ OPTIONS = (
 
 @dataclass(frozen=True)
 class ExtractChangedRecordState:
-    """Compares `before` and `after` column by column. Both lists are empty where one of the two is missing.
-
-    With `faults` bit strings have always changed: the reference compares them by Java's identity.
-    """
+    """Compares `before` and `after` column by column. Both lists are empty where one of the two is missing."""
 
     changed: str | None
     unchanged: str | None
-    faults: bool = False
 
     @staticmethod
     def of(given: Given) -> ExtractChangedRecordState:
@@ -38,7 +33,7 @@ class ExtractChangedRecordState:
         config = given.read(OPTIONS)
         names = [config[option] for option in OPTIONS]
         changed, unchanged = (name if name and name.strip() else None for name in names)
-        return ExtractChangedRecordState(changed, unchanged, given.faults)
+        return ExtractChangedRecordState(changed, unchanged)
 
     def added(self, records: Records) -> tuple[Header, ...]:
         """The headers of change events."""
@@ -58,8 +53,7 @@ class ExtractChangedRecordState:
         return tuple(_header(name, names, chosen & compared[:, None]) for name, chosen in sides if name)
 
     def _differ(self, old: RecordPart, new: RecordPart) -> Bools:
-        differ = ~same(old.values, new.values, new.schema)
-        return differ | flags(new.values.is_valid()) if self.faults and new.schema.name == _BITS else differ
+        return ~same(old.values, new.values, new.schema)
 
     def apply(self, records: Records) -> list[Records]:
         """The records as they are: the headers are added in place."""

@@ -8,7 +8,7 @@ from itertools import chain
 import pyarrow as pa
 
 from tailrace.config import Config
-from tailrace.config.faults import Faults
+from tailrace.config.failure_handling import FailureHandling
 from tailrace.events.forms import are_json
 from tailrace.events.layouts import Batch
 from tailrace.events.record import KAFKA, RecordEncoder
@@ -44,7 +44,7 @@ class Encoder:
         self._unfolder = Unfolder(config, source, run_id)
         self._writer = RowWriter(config, source, own_times)
         self._own_times = own_times
-        self._faults = Faults.of(config)
+        self._failures = FailureHandling.of(config)
 
     def encode(self, batch: Batch) -> Iterator[pa.RecordBatch]:
         """The batch's records in order. Raises DecodeError and TransformError."""
@@ -58,7 +58,7 @@ class Encoder:
 
     def _alone(self, batch: Batch) -> Iterator[pa.RecordBatch]:
         encode = self._transformed if self._by_records else self._plain.encode
-        return self._faults.encoded(batch, encode) if isinstance(batch, ChangeBatch) else encode(batch)
+        return self._failures.encoded(batch, encode) if isinstance(batch, ChangeBatch) else encode(batch)
 
     def _transformed(self, batch: Batch) -> Iterator[pa.RecordBatch]:
         for groups in self._unfolder.unfold(batch):

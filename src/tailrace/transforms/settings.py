@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tailrace.config import Config
+from tailrace.config.faults import NO_FAULTS, Faults
 from tailrace.config.kinds import InvalidValue, Kind, T, choice
 from tailrace.config.option import Option, OptionTable
 from tailrace.config.resolve import Problem
@@ -47,7 +48,7 @@ class Given:
 
     prefix: str
     values: Mapping[str, str]
-    faults: bool = False
+    faults: Faults = NO_FAULTS
 
     def problem(self, name: str, message: str, remedy: str | None = None) -> SettingsError:
         """A fault of one setting."""
@@ -56,7 +57,7 @@ class Given:
     def date_format(self, name: str, pattern: str) -> DateFormat:
         """The pattern of one setting. Raises SettingsError."""
         try:
-            return DateFormat.of(pattern, self.faults)
+            return DateFormat.of(pattern)
         except ValueError as error:
             remedy = (
                 "use the letters G, y, M, d, D, E, u, a, H, k, K, h, m, s, S, z, Z, X, and put texts in single quotes"

@@ -27,13 +27,9 @@ _SRIDS = setting("srids", TEXT, "4326,3857,4269")
 
 @dataclass(frozen=True)
 class SwapGeometryCoordinates:
-    """Swaps the coordinates of geometries, those in arrays and maps among them. Works value by value.
-
-    With `faults` parts of another byte order than the whole are written in that of the whole, as in the reference.
-    """
+    """Swaps the coordinates of geometries, those in arrays and maps among them. Works value by value."""
 
     srids: tuple[int, ...]
-    faults: bool
 
     @staticmethod
     def of(given: Given) -> SwapGeometryCoordinates:
@@ -43,7 +39,7 @@ class SwapGeometryCoordinates:
         for item in items:
             if not _INTEGER.fullmatch(item) or int(item) not in _INTS:
                 raise given.problem("srids", f"An integer is expected, not {item!r}", "write numbers such as 4326,3857")
-        return SwapGeometryCoordinates(tuple(int(item) for item in items), given.faults)
+        return SwapGeometryCoordinates(tuple(int(item) for item in items))
 
     def apply(self, records: Records) -> list[Records]:
         """The records with their geometries swapped; tombstones as they are."""
@@ -54,13 +50,13 @@ class SwapGeometryCoordinates:
         chosen = pc.and_(pc.is_in(srid, pa.array(self.srids, pa.int32())), wkb.is_valid())
         if not chosen.true_count:
             return wkb
-        made = [_swapped(each, self.faults) for each in wkb.filter(chosen).to_pylist()]
+        made = [_swapped(each) for each in wkb.filter(chosen).to_pylist()]
         return pc.replace_with_mask(wkb, chosen, pa.array(made, wkb.type))
 
 
-def _swapped(wkb: bytes, faults: bool) -> bytes:
+def _swapped(wkb: bytes) -> bytes:
     try:
-        return _Swap(wkb, faults).run()
+        return _Swap(wkb).run()
     except (ValueError, IndexError, struct.error, RecursionError) as error:
         raise TransformError(
             f"Failed to swap EWKB/WKB coordinates: {error}",
@@ -75,9 +71,8 @@ class _Swap:
     What follows the geometry is left out. The parts of a multi-geometry have its dimensions, whatever their types say.
     """
 
-    def __init__(self, wkb: bytes, faults: bool) -> None:
+    def __init__(self, wkb: bytes) -> None:
         self._wkb, self._at, self._out = wkb, 0, bytearray()
-        self._forced = _order(wkb[0]) if faults else None
 
     def run(self) -> bytes:
         self._geometry(self._byte_order())
@@ -113,11 +108,11 @@ class _Swap:
         if len(data) < size:
             raise ValueError(f"it ends within a point, after {len(self._wkb)} bytes")
         self._at += size
-        if count == 1 and self._forced in (None, order):
+        if count == 1:
             self._out += data[8:16] + data[:8] + data[16:]
             return
         ordinates = np.frombuffer(data, f"{order}u8").reshape(-1, dimensions)[:, [1, 0, *range(2, dimensions)]]
-        self._out += ordinates.astype(f"{self._forced or order}u8").tobytes()
+        self._out += ordinates.tobytes()
 
     def _byte_order(self) -> str:
         octet = self._wkb[self._at]
@@ -128,7 +123,7 @@ class _Swap:
     def _integer(self, order: str) -> int:
         (number,) = struct.unpack_from(f"{order}i", self._wkb, self._at)
         self._at += 4
-        self._out += struct.pack(f"{self._forced or order}i", number)
+        self._out += struct.pack(f"{order}i", number)
         return int(number)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -55,15 +55,11 @@ _OF_EVENT = ("op", "ts_ms", "ts_us", "ts_ns")
 
 @dataclass(frozen=True)
 class Reference:
-    """A field of the envelope, of `struct` or of the envelope itself, and the name under which it is added.
-
-    With `faults` the schema of a struct has no fields, as in the reference, which then takes only null.
-    """
+    """A field of the envelope, of `struct` or of the envelope itself, and the name under which it is added."""
 
     struct: str | None
     field: str
     name: str
-    faults: bool = False
 
     @staticmethod
     def of(text: str, prefix: str) -> Reference:
@@ -89,10 +85,7 @@ class Reference:
         if not owner.has(self.field):
             return None
         part = owner.field(self.field)
-        schema = part.schema.with_(optional=True, default=None)
-        if self.faults and schema.type == "struct" and part.values.null_count == len(part.values):
-            return RecordPart(schema.with_(fields=()), pa.nulls(len(part.values), pa.struct([])))
-        return RecordPart(schema, part.values)
+        return RecordPart(part.schema.with_(optional=True, default=None), part.values)
 
 
 @dataclass(frozen=True)
@@ -228,8 +221,7 @@ def _references(
     given: Given, config: Config, added: Option[tuple[str, ...]], prefix: Option[str]
 ) -> tuple[Reference, ...]:
     try:
-        found = [Reference.of(text, config[prefix]) for text in config[added]]
-        return tuple(replace(each, faults=given.faults) for each in found)
+        return tuple(Reference.of(text, config[prefix]) for text in config[added])
     except ValueError as error:
         raise given.problem(added.name, str(error), "write field, struct.field or struct.field:name") from error
 

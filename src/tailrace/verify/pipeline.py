@@ -61,7 +61,7 @@ class Pipeline:
 
     def _of(self, batch: ChangeBatch) -> Iterator[tuple[int, Event]]:
         changes = with_identity(batch) if self.is_old else batch
-        selected = select(split_key_changes(changes, faults=False), self.capture.config)
+        selected = select(split_key_changes(changes, has_zeros=False), self.capture.config)
         values = (value for rows in self.encoder.encode(selected) for value in rows.column("value").to_pylist())
         yield from zip(selected.rows.column("order").to_pylist(), map(json.loads, values), strict=True)
 

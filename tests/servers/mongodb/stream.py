@@ -41,7 +41,7 @@ class Stream:
         found = []
         for split in self.capture.plan(start, self.offset):
             for chunk in self.capture.read(split):
-                batches = [select(split_key_changes(batch, faults=False), self.config) for batch in chunk.batches]
+                batches = [select(split_key_changes(batch, has_zeros=False), self.config) for batch in chunk.batches]
                 found += [
                     row for batch in batches if len(batch) for rows in encoder.encode(batch) for row in rows.to_pylist()
                 ]

@@ -88,14 +88,10 @@ def test_a_first_snapshot_sends_structures_by_name_or_in_its_order() -> None:
     assert order_of_structures(DB2) == ["c", "b"]
 
 
-@pytest.mark.parametrize(("faults", "expected"), [("false", ["a", "b"]), ("true", ["b"])])
-def test_tables_that_a_snapshot_does_not_read_come_by_the_log_to_the_reference(
-    faults: str, expected: list[str]
-) -> None:
-    """RelationalSnapshotChangeEventSource.getTablesForSchemaChange; SqlServerSnapshotChangeEventSource tells all."""
-    given = {"compat__faults": faults, "snapshot__include__collection__list": "shop.dbo.b"}
-    assert [each.id.table for each in Planned(DB2, "dbo.a dbo.b", **given).structures()] == expected
-    assert [each.id.table for each in Planned(DIALECT, "dbo.a dbo.b", **given).structures()] == ["a", "b"]
+def test_tables_that_a_snapshot_does_not_read_have_their_structures_there_too() -> None:
+    given = {"snapshot__include__collection__list": "shop.dbo.b"}
+    for dialect in (DB2, DIALECT):
+        assert [each.id.table for each in Planned(dialect, "dbo.a dbo.b", **given).structures()] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -112,29 +108,10 @@ def test_structures_are_those_of_all_tables_or_of_captured_schemas_or_tables(onl
     assert [each.id.filtered for each in planner.structures()] == expected.split()
 
 
-@pytest.mark.parametrize(
-    ("faults", "threads", "multiplier", "legacy", "expected"),
-    [
-        ("false", "1", "1", "false", "c b a"),
-        ("true", "1", "1", "false", "a b c"),
-        ("true", "2", "1", "false", "c b a"),
-        ("true", "1", "2", "false", "c b a"),
-        ("true", "2", "2", "true", "a b c"),
-    ],
-)
-def test_rows_of_tables_are_counted_by_the_reference_where_it_reads_chunks(
-    faults: str, threads: str, multiplier: str, legacy: str, expected: str
-) -> None:
-    """RelationalSnapshotChangeEventSource.rowCountForTable, which its connectors with change tables do not have."""
-    given = {
-        "compat__faults": faults,
-        "snapshot__max__threads": threads,
-        "snapshot__max__threads__multiplier": multiplier,
-        "legacy__snapshot__max__threads": legacy,
-        "snapshot__tables__order__by__row__count": "descending",
-    }
+def test_tables_are_ordered_by_their_rows() -> None:
+    given = {"snapshot__tables__order__by__row__count": "descending"}
     planner = Planned(DIALECT, "dbo.a dbo.b dbo.c", table__include__list="dbo.a,dbo.b,dbo.c", **given)
-    assert [each.table for each in planner.to_read()] == expected.split()
+    assert [each.table for each in planner.to_read()] == ["c", "b", "a"]
 
 
 def test_types_that_were_altered_in_place_are_those_of_another_structure() -> None:

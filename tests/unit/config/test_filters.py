@@ -107,11 +107,8 @@ def test_key_columns() -> None:
     assert key_columns(keys, table("other", "log_lines"), ("line", "part", "text")) == ("part", "line")
     assert key_columns(keys, table("public", "x"), ("a",)) == ("a",)
     assert key_columns(keys, table("public", "orders"), names) is None
-    as_reference = config(message__key__columns="shop.public.x:a", compat__faults="true")
-    assert key_columns(as_reference, table("public", "x"), ("a",)) is None
     in_databases = TableId("shop", "dbo", "x", shown=DATABASE_SCHEMA_TABLE)
-    as_reference = config(message__key__columns="shop.dbo.x:a", compat__faults="true")
-    assert key_columns(as_reference, in_databases, ("a",)) == ("a",)
+    assert key_columns(config(message__key__columns="shop.dbo.x:a"), in_databases, ("a",)) == ("a",)
     assert key_columns(config(), table("public", "customers"), names) is None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.faults import NO_FAULTS
 from tailrace.connectors.column_info import ColumnInfo, SourceType
 from tailrace.connectors.defaults import Default
 from tailrace.connectors.value_type import ValueType, cast_type, text_type
@@ -18,7 +19,7 @@ TEXT = text_type(zero="")
 
 _VALUES: dict[str, Any] = {
     "binary.handling.mode": "bytes",
-    "compat.faults": False,
+    "compat.faults": NO_FAULTS,
     "converters": (),
     "database.dbname": "shop",
     "decimal.handling.mode": "precise",

@@ -5,18 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from tailrace.config.faults import NO_FAULTS, Fault
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable, ColumnRules
 from tailrace.connectors.defaults import Default
 from tailrace.connectors.value_type import text_type
 from tailrace.errors import ConfigError
-from tailrace.model.masks import Masking, Stars
 from tailrace.model.table import TableId
-from tests.unit.connectors.rules import INTEGER, UNLIMITED, column, config
+from tests.unit.connectors.rules import INTEGER, column, config
 
 TABLE = TableId("shop", "dbo", "people")
 ID = column("id", INTEGER, type_name="int", length=10, is_character=False, required=True)
@@ -85,15 +86,12 @@ def test_asterisks_in_a_key_are_refused() -> None:
         captured([ID, NAME], ("name",), column__mask__with__3__chars=r"dbo\.people\.name")
 
 
-def test_a_key_stays_plain_under_the_references_faults() -> None:
-    given = {"column__mask__with__3__chars": r"dbo\.people\.(name|note)", "compat__faults": True}
+def test_a_placeholder_is_masked_by_a_fault_alone() -> None:
+    given: dict[str, Any] = {"column__mask__with__3__chars": r"dbo\.people\.note"}
     given["unavailable__value__placeholder"] = "unknown"
-    found = captured([ID, NAME, NOTE], ("name",), **given)
-    assert [each.masking for each in found.schema.columns] == [None, Masking(Stars(3), None, UNLIMITED), None]
-    assert found.types[1].convert(pa.array(["Ada"])).to_pylist() == ["Ada"]
-    assert dict(found.schema.column("name").schema.parameters) == {"masked": "true"}
-    assert found.types[2].convert(pa.array(["Ada"])).to_pylist() == ["***"]
-    assert [each.placeholder for each in found.schema.columns] == [None, "***", "***"]
+    for faults, shown in ((NO_FAULTS, None), (frozenset({Fault.MASKED_PLACEHOLDERS}), "***")):
+        found = captured([ID, NAME, NOTE], **given, compat__faults=faults)
+        assert [each.placeholder for each in found.schema.columns] == [None, None, shown]
 
 
 def test_a_key_that_a_replica_keeps_in_part_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:

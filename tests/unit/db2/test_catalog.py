@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import pytest
-
 from tailrace.connectors.db2.catalog import Catalog
 from tailrace.connectors.db2.config import resolve
 from tailrace.connectors.sql_tables.tables import Connection
@@ -29,8 +27,6 @@ class _OneSchema:
         return [("APP", name, number, 3) for number, name in enumerate(names)]
 
 
-@pytest.mark.parametrize(("faults", "found"), [("false", ["ORDERS"]), ("true", ["CDC_APP_ORDERS", "ORDERS"])])
-def test_tables_are_captured_that_share_the_schema_of_their_change_tables(faults: str, found: list[str]) -> None:
-    """Db2ConnectorConfig.SystemTablesPredicate looks at the names of control tables and at ASNCDC."""
-    catalog = Catalog(cast(Connection, _OneSchema()), resolve({**_GIVEN, "compat.faults": faults}))
-    assert [table.table for table in catalog.captured()] == found
+def test_tables_are_captured_that_share_the_schema_of_their_change_tables() -> None:
+    catalog = Catalog(cast(Connection, _OneSchema()), resolve(_GIVEN))
+    assert [table.table for table in catalog.captured()] == ["ORDERS"]

@@ -135,10 +135,10 @@ def test_no_defaults(text: str | None) -> None:
 )
 def test_defaults_as_the_reference_reads_them(text: str, kind: Db2Type, literal: str) -> None:
     """Db2DefaultValueConverter: what is in no quotes is the default of a text column as it is."""
-    found = parse_default(text, kind, faults=True)
+    found = parse_default(text, kind, is_plain=True)
     assert found is not None
     assert (found.literal, found.is_function) == (literal, False)
-    assert parse_default("'a'", Db2Type("LONG VARCHAR", 20, 0), faults=True) is None
+    assert parse_default("'a'", Db2Type("LONG VARCHAR", 20, 0), is_plain=True) is None
 
 
 @pytest.mark.parametrize(("mode", "shown"), [("precise", None), ("double", 3.1), ("string", "3.10")])

@@ -21,11 +21,12 @@ BYTES = ConnectSchema("bytes", optional=True)
 NOT_FINITE = [math.nan, math.inf, -math.inf, 1e10, None]
 
 
-def texts(kind: str, values: pa.Array, schema: ConnectSchema, *, faults: bool = False) -> list[str | None]:
+def texts(kind: str, values: pa.Array, schema: ConnectSchema, *, lacks_dates: bool = False) -> list[str | None]:
     """The texts of a header, sliced or not."""
-    found: list[str | None] = header_texts(values, schema, Converter(False, kind=kind, faults=faults), "h").to_pylist()
+    converter = Converter(False, kind=kind, lacks_dates=lacks_dates)
+    found: list[str | None] = header_texts(values, schema, converter, "h").to_pylist()
     padded = pa.concat_arrays([values.slice(0, 1), values]).slice(1)
-    assert header_texts(padded, schema, Converter(False, kind=kind, faults=faults), "h").to_pylist() == found
+    assert header_texts(padded, schema, converter, "h").to_pylist() == found
     return found
 
 
@@ -92,10 +93,10 @@ def test_maps() -> None:
     ],
 )
 def test_times_of_connect(name: str, value: int, simple: str, faulty: str, java: str) -> None:
-    """With compat.faults Connect's own texts, which leave the date out before 1970-01-02."""
+    """With the fault Connect's own texts, which leave the date out before 1970-01-02."""
     kind = "int64" if name == "Timestamp" else "int32"
     schema = ConnectSchema(kind, optional=True, name=LOGICAL + name, version=1)
     values: Any = pa.array([value, None], pa.int64() if kind == "int64" else pa.int32())
     assert texts(SIMPLE, values, schema) == [simple, None]
-    assert texts(SIMPLE, values, schema, faults=True) == [faulty, None]
+    assert texts(SIMPLE, values, schema, lacks_dates=True) == [faulty, None]
     assert texts(STRING, values, schema) == [java, None]

@@ -21,7 +21,7 @@ def test_delete_tombstone_create_with_the_other_key_in_headers() -> None:
         {"op": "u", "before": {"id": 1}, "after": TWO},
         {"op": "u", "before": {"id": 2}, "after": TWO},
     )
-    split = split_key_changes(given, faults=False)
+    split = split_key_changes(given, has_zeros=False)
     assert split.rows.column("op").to_pylist() == ["u", "d", "c", "u"]
     assert split.rows.column("order").to_pylist() == [0, 2, 3, 4]
     assert split.rows.column("other_key").to_pylist() == [None, {"id": 2}, {"id": 1}, None]
@@ -37,7 +37,7 @@ def test_delete_tombstone_create_with_the_other_key_in_headers() -> None:
 
 def test_context_headers_follow_the_other_key() -> None:
     split = split_key_changes(
-        changes(table(), {"op": "c", "after": ONE}, {"op": "u", "before": {"id": 1}, "after": TWO}), faults=False
+        changes(table(), {"op": "c", "after": ONE}, {"op": "u", "before": {"id": 1}, "after": TWO}), has_zeros=False
     )
     names = [
         [h["key"].rpartition(".")[2] for h in row["headers"]] for row in encoded(split, extended_headers_enabled="true")
@@ -53,24 +53,24 @@ def test_a_batch_without_key_changes_is_the_same_object() -> None:
         changes(table(key=()), {"op": "u", "before": ONE, "after": TWO}),
         changes(table(), {"op": "d", "before": ONE}, {"op": "c", "after": TWO}),
     ):
-        assert split_key_changes(given, faults=True) is given
+        assert split_key_changes(given, has_zeros=True) is given
 
 
 def test_an_identity_that_does_not_hold_the_key_is_no_key_change_unless_faults_are_wanted() -> None:
     given = changes(table(identity=("code",)), {"op": "u", "before": {"code": "b"}, "after": ONE})
-    assert split_key_changes(given, faults=False) is given
-    split = split_key_changes(given, faults=True)
+    assert split_key_changes(given, has_zeros=False) is given
+    split = split_key_changes(given, has_zeros=True)
     assert split.rows.column("op").to_pylist() == ["d", "c"]
     assert [row["key"] for row in encoded(split)] == ['{"id":0}', '{"id":0}', '{"id":1}']
     zero = changes(table(identity=("code",)), {"op": "u", "before": {"code": "b"}, "after": {**ONE, "id": 0}})
-    assert split_key_changes(zero, faults=True) is zero
+    assert split_key_changes(zero, has_zeros=True) is zero
 
 
 def test_composite_keys_and_unchanged_marks() -> None:
     of = table(key=("id", "code"), identity=("id", "code", "note"))
     marks = pa.array([{"note": True}], pa.struct([("note", pa.bool_())]))
     given = changes(of, {"op": "u", "before": ONE, "after": {**ONE, "code": "b", "note": None}}, unchanged=marks)
-    rows = encoded(split_key_changes(given, faults=False))
+    rows = encoded(split_key_changes(given, has_zeros=False))
     assert [row["key"] for row in rows] == ['{"id":1,"code":"a"}', '{"id":1,"code":"a"}', '{"id":1,"code":"b"}']
     assert json.loads(rows[2]["value"])["after"]["note"] == "__debezium_unavailable_value"
 
@@ -88,4 +88,4 @@ def test_a_key_column_that_the_old_row_lacks_reads_as_its_default_with_faults() 
         )
         value = from_json(default, of.columns[0].schema)
         given = changes(of, {"op": "u", "before": {"code": "a"}, "after": {"k": value, "code": "b"}})
-        assert split_key_changes(given, faults=True) is given
+        assert split_key_changes(given, has_zeros=True) is given

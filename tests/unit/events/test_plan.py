@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import tailrace.events
 from tailrace.connectors.postgres.position import SOURCE
 from tailrace.events.keychange import split_key_changes
 from tailrace.events.plan import NEW_KEY, OLD_KEY, EventPlan, EventPlans, Origin
-from tailrace.model.change import PLAIN_KEY
 from tailrace.model.table import TableId, TableSchema
 from tests.unit.events.changes import COLUMNS, changes, table
 from tests.unit.events.event_recordings import config
@@ -28,7 +26,6 @@ def plan(of: TableSchema | None = None, **properties: str) -> EventPlan:
 @pytest.mark.parametrize(
     ("rule", "module"),
     [
-        ("PLAIN_KEY", "plan.py keymask.py"),
         ("__debezium.newkey", "plan.py"),
         ("tombstones.on.delete", "plan.py"),
         ("extended.headers.enabled", "headers.py"),
@@ -45,11 +42,9 @@ def test_a_rule_of_events_is_in_one_place(rule: str, module: str) -> None:
     assert places <= set(module.split()), f"{rule}: let {places - set(module.split())} follow events/plan.py"
 
 
-def test_a_key_is_in_the_new_image_or_in_the_old_one_and_a_plain_key_before_both() -> None:
+def test_a_key_is_in_the_new_image_or_in_the_old_one() -> None:
     rows = changes(table(), {"op": "d", "before": OLD}).rows
     assert plan().key_columns(rows) == ("after", "before")
-    plain = rows.append_column(PLAIN_KEY, pa.array([{"id": 1}]))
-    assert plan().key_columns(plain) == (PLAIN_KEY,)
 
 
 def test_the_fields_of_a_key_have_the_columns_that_they_come_from() -> None:
@@ -71,7 +66,7 @@ def test_the_last_field_of_a_key_of_several_tables_in_a_topic_has_no_column() ->
 
 def test_the_delete_of_a_key_change_names_the_new_key_and_its_create_the_old_one() -> None:
     row = {"op": "u", "before": OLD, "after": NEW}
-    rows = split_key_changes(changes(table(), {"op": "u", "before": OLD, "after": OLD}, row), faults=False).rows
+    rows = split_key_changes(changes(table(), {"op": "u", "before": OLD, "after": OLD}, row), has_zeros=False).rows
     other = plan().other_key(rows)
     assert other is not None
     assert {name: np.flatnonzero(has_it).tolist() for name, has_it in other.rows.items()} == {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tailrace.javalike.hashes import map_order, number_map_order, pair_hash, set_order, text_hash
+from tailrace.javalike.hashes import map_order, number_map_order, set_order, text_hash
 
 
 @pytest.mark.parametrize(
@@ -23,10 +23,6 @@ from tailrace.javalike.hashes import map_order, number_map_order, pair_hash, set
 )
 def test_hashes_are_javas(text: str, number: int) -> None:
     assert text_hash(text) == number
-
-
-def test_the_hash_of_two_texts_is_javas() -> None:
-    assert pair_hash("server1", "shop") == 1382633257
 
 
 def test_a_hash_map_and_a_hash_set_differ_in_their_buckets() -> None:

@@ -27,28 +27,17 @@ def given(**properties: str) -> Config:
 
 
 @pytest.mark.parametrize(
-    ("faults", "names"), [("false", ["shop.orders"]), ("true", ["shop.orders", "other.orders", "other.signals"])]
+    ("faults", "is_streamed"), [("false", False), ("streamed_excluded_databases", True), ("true", True)]
 )
-def test_lists_without_the_own_stages(faults: str, names: list[str]) -> None:
-    """Debezium: ChangeStreamPipelineFactory; the client looks at the lists of collections alone."""
-    lets = captured(given(compat__faults=faults))
-    found = ["shop.orders", "shop.secrets", "other.orders", "other.signals"]
-    assert [name for name in found if lets(table_id(*name.split(".")))] == names
+def test_an_excluded_database_is_streamed_by_a_fault_alone(faults: str, is_streamed: bool) -> None:
+    lists = {"database.include.list": "", "database.exclude.list": "other", "compat.faults": faults}
+    config = resolve({**GIVEN, **lists, "cursor.pipeline.order": "internal_first"})
+    lets = captured(config)
+    assert [lets(table_id("other", name)) for name in ("orders", "secrets")] == [is_streamed, False]
 
 
-def test_signals_alone_are_read_only_by_the_own_stages() -> None:
-    lists = {"database__include__list": "", "collection__exclude__list": "", "compat__faults": "true"}
-    config = given(**lists, signal__data__collection="shop.signals")
-    assert captured(config)(table_id("shop", "orders"))
-    config = given(**lists, signal__data__collection="shop.signals", cursor__pipeline__order="internal_first")
-    assert not captured(config)(table_id("shop", "orders"))
-
-
-def test_no_operation_is_skipped_without_the_own_stages() -> None:
-    """Debezium: MongoDbConnectorConfig.supportsOperationFiltering."""
+def test_without_the_own_stages_the_client_skips() -> None:
     assert given()[SKIPPED_OPERATIONS] == ("d",)
-    assert given(compat__faults="true")[SKIPPED_OPERATIONS] == ()
-    assert given(compat__faults="true", cursor__pipeline__order="user_first")[SKIPPED_OPERATIONS] == ("d",)
     assert [list(stage) for stage in stages(given(), {})] == [["$changeStream"]]
 
 

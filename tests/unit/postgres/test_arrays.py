@@ -103,7 +103,6 @@ def test_elements_that_are_optional_there_as_well() -> None:
 @pytest.mark.parametrize("name", ["money", "name", "interval", "varbit", "xml", "point", "refcursor"])
 def test_arrays_without_a_mapping(name: str) -> None:
     assert array(name) is None
-    assert array(name, -1, {**UNKNOWN, **FAULTS}) is None
     assert read(array(name, -1, UNKNOWN), '{x,NULL,"y z"}') == [[b"x", None, b"y z"]]
 
 
@@ -132,15 +131,7 @@ def test_faults_of_the_reference(name: str, modifier: int, text: str, value: Any
     assert read(array(name, modifier, FAULTS), text) == [value]
 
 
-@pytest.mark.parametrize("special", ["NaN", "Infinity", "-Infinity"])
-def test_an_array_with_a_number_that_is_none_is_null_there(special: str) -> None:
-    for mode, value in (("string", ["1.5", None]), ("double", [1.5, None])):
-        properties = {**FAULTS, "decimal.handling.mode": mode}
-        of = array("numeric", numeric(4, 1), properties)
-        assert read(of, f"{{1.5,{special}}}", "{1.5,NULL}", "{}", None) == [None, value, [], None]
-        strict = {**properties, "event.converting.failure.handling.mode": "fail"}
-        with pytest.raises(DecodeError, match="NaN or infinity"):
-            read(array("numeric", -1, strict), f"{{{special}}}")
+def test_an_array_may_have_a_number_that_is_none() -> None:
     assert read(array("numeric", -1, STRING), "{1.5,NaN}") == [["1.5", "NAN"]]
 
 
@@ -149,7 +140,6 @@ def test_the_arrays_of_the_catalog_are_types_of_their_own() -> None:
         of = kind(name)
         assert (of.schema.type, of.schema.items.type, of.schema.items.optional) == ("array", item, False)
         assert read(of, "1 22", "", "3", None) == [[1, 22], [], [3], None]
-        assert read(kind(name, -1, FAULTS), "1 22", "", None) == [[], [], None]
 
 
 def test_arrays_of_domains_are_left_out_there() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tailrace.config.faults import ALL_FAULTS, NO_FAULTS, Faults
 from tailrace.connectors.defaults import shown_default
 from tailrace.connectors.postgres.catalog.defaults import parse_default
 from tailrace.connectors.postgres.types.pg_type import PgType
@@ -16,7 +17,7 @@ from tests.unit.postgres.test_values import config, kind, numeric
 
 
 def column_default(
-    expression: str | None, required: bool, of: ValueType, faults: bool = False, name: str = "text"
+    expression: str | None, required: bool, of: ValueType, faults: Faults = NO_FAULTS, name: str = "text"
 ) -> object:
     return shown_default(parse_default(expression, PgType(name, name), of.schema.name, faults), required, of)
 
@@ -72,7 +73,7 @@ def test_any_other_expression_is_no_default(name: str, expression: str, required
 
 
 def test_the_reference_takes_the_first_quoted_text_for_a_literal() -> None:
-    assert column_default("('x'::text || 'y'::text)", False, kind("text"), faults=True) == "x"
+    assert column_default("('x'::text || 'y'::text)", False, kind("text"), faults=ALL_FAULTS) == "x"
 
 
 @pytest.mark.parametrize(
@@ -90,14 +91,14 @@ def test_the_reference_takes_the_first_quoted_text_for_a_literal() -> None:
     ],
 )
 def test_what_the_reference_makes_of_a_default(name: str, expression: str, shown: object) -> None:
-    assert column_default(expression, False, kind(name), faults=True, name=name) == shown
+    assert column_default(expression, False, kind(name), faults=ALL_FAULTS, name=name) == shown
 
 
 @pytest.mark.parametrize(("day", "number"), [("0044-03-15 BC", -735160), ("1582-10-10", -141432)])
 def test_the_reference_reads_the_default_of_a_date_right_but_not_its_values(day: str, number: int) -> None:
     date = value_type(PgType("date", "date"), -1, config({"compat.faults": "true"}), in_log=False)
     assert date is not None
-    assert column_default(f"'{day}'::date", False, date, faults=True, name="date") == number
+    assert column_default(f"'{day}'::date", False, date, faults=ALL_FAULTS, name="date") == number
     assert date.convert(pa.array([day])).to_pylist() != [number]
 
 
@@ -121,9 +122,9 @@ def test_a_numeric_as_text_has_all_digits_of_its_scale() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "faults", "literal"), [("mood", True, "ok"), ("m.d", True, None), ("m.d", False, "ok")]
+    ("name", "faults", "literal"), [("mood", ALL_FAULTS, "ok"), ("m.d", ALL_FAULTS, None), ("m.d", NO_FAULTS, "ok")]
 )
-def test_the_reference_shows_no_default_of_an_enum_with_a_dot(name: str, faults: bool, literal: str | None) -> None:
+def test_the_reference_shows_no_default_of_an_enum_with_a_dot(name: str, faults: Faults, literal: str | None) -> None:
     default = parse_default(f"'ok'::\"{name}\"", PgType(name, name, labels=("ok",)), None, faults)
     assert default is not None
     assert default.literal == literal

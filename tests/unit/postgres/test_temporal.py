@@ -174,12 +174,9 @@ def test_a_replica_has_intervals_to_the_microsecond() -> None:
 
 
 def test_infinite_intervals() -> None:
-    texts, zero = ("infinity", "PT1S", "-infinity"), "P0Y0M0DT0H0M0S"
-    string, faults = {"interval.handling.mode": "string"}, {"compat.faults": "true"}
+    texts, string = ("infinity", "PT1S", "-infinity"), {"interval.handling.mode": "string"}
     assert read(kind("interval"), *texts) == [2**63 - 1, 1_000_000, -(2**63)]
     assert read(kind("interval", -1, string), *texts) == ["infinity", "P0Y0M0DT0H0M1S", "-infinity"]
-    assert read(kind("interval", -1, faults), *texts) == [0, 1_000_000, 0]
-    assert read(kind("interval", -1, {**string, **faults}), *texts) == [zero, "P0Y0M0DT0H0M1S", zero]
 
 
 def test_timestamps_beyond_the_last_microsecond() -> None:

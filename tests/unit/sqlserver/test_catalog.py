@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import pytest
-
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.config import resolve
@@ -28,21 +26,19 @@ class _Rows:
         return [column] if "is_identity" in statement else []
 
 
-@pytest.mark.parametrize(("faults", "comment"), [("false", "said"), ("true", None)])
-def test_comments_are_read_and_the_reference_reads_none(faults: str, comment: str | None) -> None:
-    catalog = Catalog(cast(Connection, _Rows()), resolve({**_GIVEN, "compat.faults": faults}))
+def test_comments_are_read() -> None:
+    catalog = Catalog(cast(Connection, _Rows()), resolve(_GIVEN))
     (column,) = catalog.described(TableId("d", "dbo", "t"), 1).columns
-    assert (column.comment, catalog.info(column).comment) == (comment, comment)
+    assert (column.comment, catalog.info(column).comment) == ("said", "said")
 
 
-@pytest.mark.parametrize("faults", ["false", "true"])
-def test_an_alias_type_is_named_as_the_driver_names_it(faults: str) -> None:
-    """JdbcConnection.readTableColumn has the name from sp_columns, SqlServerDefaultValueConverter looks it up."""
-    catalog = Catalog(cast(Connection, _Rows()), resolve({**_GIVEN, "compat.faults": faults}))
+def test_an_alias_type_is_named_as_the_driver_names_it() -> None:
+    """JdbcConnection.readTableColumn has the name from sp_columns."""
+    catalog = Catalog(cast(Connection, _Rows()), resolve(_GIVEN))
     (column,) = catalog.described(TableId("d", "dbo", "t"), 1).columns
     info = catalog.info(column)
     assert column.shown(1).type_name == info.type.printed == info.type.reported == info.type.name == "Remark"
     assert info.value is not None
     assert (info.value.schema.type, info.type.length, info.type.is_character) == ("string", 20, True)
     assert info.default is not None
-    assert info.default.literal == (None if faults == "true" else "a")
+    assert info.default.literal == "a"

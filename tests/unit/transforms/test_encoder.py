@@ -58,7 +58,7 @@ def test_both_encoders_write_the_same(
     made: list[dict[str, Any]], key: tuple[str, ...], schemas: bool, tombstones: bool, layout: str
 ) -> None:
     of = table(key=key, identity=("id", "code", "note"))
-    batch = split_key_changes(changes(of, *made), faults=False)
+    batch = split_key_changes(changes(of, *made), has_zeros=False)
     given_ = {"value.converter.schemas.enable": str(schemas).lower(), "tombstones.on.delete": str(tombstones).lower()}
     given_["compat.version"] = layout
     source = source_block(configured(given_))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tailrace.config.faults import NO_FAULTS, Faults
 from tailrace.connectors.postgres.position import SOURCE
 from tailrace.events.records import RecordPart, Records, struct
 from tailrace.model.change import ChangeBatch, ControlBatch
@@ -61,7 +62,7 @@ def applied(kind: str, settings: Mapping[str, str], absent: pa.Array | None = No
     return applied_to(struct(schema, list(fields.items()), rows, absent), kind, settings)
 
 
-def applied_to(value: RecordPart, kind: str, settings: Mapping[str, str], faults: bool = False) -> RecordPart:
+def applied_to(value: RecordPart, kind: str, settings: Mapping[str, str], faults: Faults = NO_FAULTS) -> RecordPart:
     """A value after one of Kafka Connect's transforms of values; `faults` is compat.faults."""
     rows = len(value.values)
     records = Records(

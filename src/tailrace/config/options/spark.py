@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailrace.config.kinds import BYTE_SIZE, FLAG, TEXT, choice, optional
+from tailrace.config.faults import FAULTS
+from tailrace.config.kinds import BYTE_SIZE, TEXT, choice, optional
 from tailrace.config.option import Option, OptionStatus
 
 CONNECT = OptionStatus.CONNECT
@@ -33,7 +34,10 @@ SPARK = (
         "All properties as one JSON object, for names whose case matters: Spark's options fold it.",
     ),
     COMPAT_FAULTS := Option(
-        "compat.faults", FLAG, "false", "Reproduce the faults of the reference engine that are fixed by default."
+        "compat.faults",
+        FAULTS,
+        "false",
+        "Repeat faults of the reference engine that are fixed by default: `true`, or the [names](faults.md) of some.",
     ),
 )
 

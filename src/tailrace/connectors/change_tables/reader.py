@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.filters import TableFilter
 from tailrace.config.options.events import PROVIDE_TRANSACTION_METADATA
 from tailrace.config.options.filters import SKIPPED_OPERATIONS
@@ -51,7 +52,6 @@ from tailrace.connectors.change_tables.schema_changes import (
 from tailrace.connectors.change_tables.tables import Instance, LastChange
 from tailrace.connectors.notifications import Notice, notify
 from tailrace.connectors.retry import Backoff
-from tailrace.connectors.sql_tables.databases import in_order
 from tailrace.connectors.sql_tables.tables import Connection
 from tailrace.errors import SourceError
 from tailrace.model.change import COMMIT, ChangeBatch, note
@@ -75,7 +75,7 @@ def _changes(dialect: Dialect, config: Config, wanted: LogRange) -> Iterator[Chu
         yield Chunk(initial_batches(dialect, wanted.structures, dict(wanted.start.lsns), ends=True))
     order = 0
     with dialect.failures.translated("the change tables cannot be read"):
-        for database in in_order(config, (each for each, _ in wanted.end.lsns)):
+        for database in sorted(each for each, _ in wanted.end.lsns):
             start, end = wanted.start.lsn(database), wanted.end.lsn(database)
             # Structures that the snapshot has left out come though nothing has changed.
             if start < end or any(each.instance.table.database == database for each in wanted.switches):
@@ -84,7 +84,7 @@ def _changes(dialect: Dialect, config: Config, wanted: LogRange) -> Iterator[Chu
                 order = reader.order
     lists = TableFilter.from_config(config)
     dropped = [table for table in wanted.dropped if lists.captures(table)]
-    if config[INCLUDE_SCHEMA_CHANGES] and not config[COMPAT_FAULTS] and dropped:
+    if config[INCLUDE_SCHEMA_CHANGES] and dropped:
         yield Chunk([dropped_batch(dialect, table, order, wanted.end.lsn(table.database)) for table in dropped])
     passed = [_passed(config, each, wanted.end) for each in wanted.passed if lists.captures(each.table)]
     if passed:
@@ -256,7 +256,7 @@ class RangeReader:
     def _switched(self, switch: Switch, order: int) -> ChangeBatch:
         last, ts_us = self._before.get(switch.instance, (self._last, self._last_ts))
         place = ChangePlace(order, max(self._last.commit, self._start), ts_us)
-        is_faulty = self._config[COMPAT_FAULTS]
+        is_faulty = Fault.STRUCTURES_WITHOUT_DDL in self._config[COMPAT_FAULTS]
         database = self._dialect.switched_database if is_faulty else None
         return schema_batch(self._dialect, switch, place, last, FAULTY_STATEMENT if is_faulty else None, database)
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.filters import TableFilter
 from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.config.options.spark import COMPAT_FAULTS
@@ -86,18 +87,13 @@ class Catalog(tables.Catalog):
 
     @override
     def tables(self) -> dict[TableId, int]:
-        """See Catalog.tables: control tables and change tables are none, whatever schema they are in.
-
-        Of change tables the reference engine knows those in schemas whose name begins with ASNCDC alone (Db2's
-        ConnectorConfig.SystemTablesPredicate).
-        """
-        own = set() if self.config[COMPAT_FAULTS] else self._change_tables
+        """See Catalog.tables: control tables and change tables are none, whatever schema they are in."""
         return {
             id_: number
             for id_, (number, _) in self._tables.items()
             if not self.filter.naming.is_system(id_)
             and not id_.table.upper().startswith(_CONTROL_TABLES)
-            and id_ not in own
+            and id_ not in self._change_tables
         }
 
     @cached_property
@@ -150,7 +146,7 @@ class Catalog(tables.Catalog):
         source = {each.name: each for each in self._columns(instance.table.schema, instance.table.table)}
         # A change table may have old images, too, whose columns the source table does not have.
         columns = tuple(source[each.name] for each in own if each.name in source) if source else own
-        key = self.key(instance.table, only_primary=self.config[COMPAT_FAULTS])
+        key = self.key(instance.table, only_primary=Fault.KEYS_OF_PRIMARY_ALONE in self.config[COMPAT_FAULTS])
         if not set(key) <= {each.name for each in columns}:
             key = ()
         if not key:
@@ -182,7 +178,9 @@ class Catalog(tables.Catalog):
             type=source_type(column.type),
             value=value_type(column.type, self.config),
             required=column.required,
-            default=parse_default(column.default, column.type, faults=self.config[COMPAT_FAULTS]),
+            default=parse_default(
+                column.default, column.type, is_plain=Fault.DOUBLED_QUOTES in self.config[COMPAT_FAULTS]
+            ),
         )
 
     def _columns(self, schema: str, table: str) -> tuple[SqlColumn, ...]:

@@ -18,7 +18,7 @@ _UNSHOWN = ("BLOB", "CLOB", "DBCLOB", "XML")
 _PADDED, _VARYING = ("CHAR", "GRAPHIC"), ("VARCHAR", "VARGRAPHIC")
 
 
-def parse_default(definition: str | None, kind: Db2Type, *, faults: bool = False) -> Default | None:
+def parse_default(definition: str | None, kind: Db2Type, *, is_plain: bool = False) -> Default | None:
     """What a definition is: `1`, `'abc'`, `X'01'` are literals, `CURRENT TIMESTAMP` is a function; NULL is none.
 
     The faults of the reference engine are those of `_text_as_reference`.
@@ -26,7 +26,7 @@ def parse_default(definition: str | None, kind: Db2Type, *, faults: bool = False
     bare = (definition or "").strip()
     if not bare or bare.upper() == "NULL" or kind.name in _UNSHOWN:
         return None
-    if faults and kind.name in CHARACTERS and not kind.is_binary:
+    if is_plain and kind.name in CHARACTERS and not kind.is_binary:
         return _text_as_reference(bare, kind)
     if _REGISTER.match(bare):
         return Default(bare, is_function=True)

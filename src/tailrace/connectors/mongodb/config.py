@@ -42,25 +42,12 @@ def resolve(properties: Mapping[str, object], checks: Sequence[Check] = ()) -> C
         properties = {"compat.version": "1.1", **properties}
     if str(properties.get("compat.version", "current")).strip() != "current":
         properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
-    return resolution.resolve(_unskipped(_literal(properties)), OPTIONS, (*_CHECKS, *checks), NAMING, elsewhere)
+    return resolution.resolve(_literal(properties), OPTIONS, (*_CHECKS, *checks), NAMING, elsewhere)
 
 
 def _named(properties: Mapping[str, object]) -> dict[str, tuple[str, str]]:
     """The given names and values, by the names in their usual form."""
     return {name.lower().replace("_", "."): (name, str(value)) for name, value in properties.items()}
-
-
-def _unskipped(properties: Mapping[str, object]) -> Mapping[str, object]:
-    """The properties; with compat.faults no operation is skipped where the connector's own stages are left out.
-
-    Debezium: the stages alone skip them (MongoDbConnectorConfig.supportsOperationFiltering).
-    """
-    given = _named(properties)
-    wanted = {"compat.faults": "true", "cursor.pipeline.order": "user_only"}
-    if any(given.get(name, ("", ""))[1].strip().lower() != value for name, value in wanted.items()):
-        return properties
-    kept = {name: value for name, value in properties.items() if name != given.get("skipped.operations", ("",))[0]}
-    return {**kept, "skipped.operations": "none"}
 
 
 def _literal(properties: Mapping[str, object]) -> Mapping[str, object]:

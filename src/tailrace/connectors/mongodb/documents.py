@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.config.masks import OutOfRange
-from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.mongodb.declared import OPTION, declaration, declared_fields, parse_declarations
 from tailrace.connectors.mongodb.fields import CollectionFields, parse_rules, rules_for
 from tailrace.connectors.mongodb.options import (
@@ -50,7 +49,6 @@ class Documents:
         mode = config[JSON_SERIALIZATION_MODE]
         self._texts, self._changed = _TEXTS[mode], _CHANGED[mode]
         self.key = STRICT if config[KEY_JSON_MODE] == "strict" else RELAXED
-        self._faults = config[COMPAT_FAULTS]
         self._rules = parse_rules(config[FIELD_EXCLUDE_LIST], config[FIELD_RENAMES])
         self._declared = parse_declarations(config[DOCUMENT_COLUMNS])
         self._out_of_range = OutOfRange.from_config(config)
@@ -133,7 +131,7 @@ class Documents:
 
     def _rules_of(self, table: TableId) -> _Rules:
         if table not in self._of:
-            fields = rules_for(self._rules, table.database, table.table, self._faults)
+            fields = rules_for(self._rules, table.database, table.table)
             declared = declared_fields(self._declared, f"{table.database}.{table.table}")
             self._of[table] = _Rules(fields, *self.typed(table, declared))
         return self._of[table]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from tailrace.config import Config
-from tailrace.config.options.databases import STORE_ONLY_CAPTURED_DATABASES_DDL, STORE_ONLY_CAPTURED_TABLES_DDL
-from tailrace.config.options.spark import COMPAT_FAULTS
+from tailrace.config.options.databases import (
+    SNAPSHOT_TABLES_ORDER_BY_ROW_COUNT,
+    STORE_ONLY_CAPTURED_DATABASES_DDL,
+    STORE_ONLY_CAPTURED_TABLES_DDL,
+)
 from tailrace.config.options.topics import INCLUDE_SCHEMA_CHANGES
-from tailrace.connectors.split_sizes import order_by_rows
-from tailrace.connectors.sql_tables.databases import by_database, in_order
+from tailrace.connectors.sql_tables.databases import by_database
 from tailrace.connectors.sql_tables.dialect import SqlDialect
 from tailrace.connectors.sql_tables.tables import Connection, Described
 from tailrace.model.table import TableId
@@ -37,7 +39,7 @@ class CapturedTables:
     def to_read(self) -> list[TableId]:
         """See Cuts.to_read."""
         tables = self.catalog.read_first()
-        by = order_by_rows(self.config)
+        by = self.config[SNAPSHOT_TABLES_ORDER_BY_ROW_COUNT]
         if by != "disabled":
             rows = {table: self.size_of(table)[1] for table in tables}
             tables.sort(key=lambda table: rows[table], reverse=by == "descending")
@@ -53,7 +55,7 @@ class CapturedTables:
 
     def units(self) -> list[str]:
         """See Cuts.units."""
-        return in_order(self.config, self.catalog.databases())
+        return sorted(self.catalog.databases())
 
     def size_of(self, table: TableId) -> tuple[int, int]:
         """About the bytes and rows of a table."""
@@ -76,8 +78,6 @@ class CapturedTables:
         That is what RelationalTableFilters.eligibleForSchemaDataCollectionFilter lets in.
         """
         lists = self.catalog.filter
-        if self.dialect.sends_captured_only and self.config[COMPAT_FAULTS]:
-            return lists.lists(table)
         if self.dialect.sends_captured_only or self.config[STORE_ONLY_CAPTURED_TABLES_DDL]:
             return lists.captures(table)
         return not self.config[STORE_ONLY_CAPTURED_DATABASES_DDL] or lists.is_in_place(table)

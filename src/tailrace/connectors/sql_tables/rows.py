@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.options.databases import SNAPSHOT_FETCH_SIZE
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.base import Chunk
@@ -171,7 +172,7 @@ class _Rows:
 
     def _batch(self, found: pa.StructArray, order: int) -> ChangeBatch:
         schema, moment, table = self.captured.schema, self.split.moment, self.split.table
-        if self.config[COMPAT_FAULTS]:
+        if Fault.ZERO_HIDDEN_KEYS in self.config[COMPAT_FAULTS]:
             found = _without_hidden_keys(schema, found)
         size = len(found)
         columns = {

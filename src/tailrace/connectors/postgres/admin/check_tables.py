@@ -12,7 +12,6 @@ from psycopg.rows import dict_row
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter, key_columns
 from tailrace.config.options.databases import DATABASE_DBNAME
-from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.config.overrides import unmatched
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
@@ -71,7 +70,7 @@ def _captured(row: dict[str, Any], keys: TableKeys, config: Config) -> CheckedTa
         row["unlogged"],
         row["owned"],
         row["readable"],
-        frozenset(key_columns(config, id_, columns) or keys.event(config[COMPAT_FAULTS])),
+        frozenset(key_columns(config, id_, columns) or keys.event(config)),
         frozenset(keys.identity(row["identity"], columns)),
         Indexed(id_, columns, keys.unique),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tailrace.config.faults import NO_FAULTS, Fault, Faults
 from tailrace.connectors.defaults import Default
 from tailrace.connectors.postgres.types.pg_type import PgType
 
@@ -14,7 +15,7 @@ _NOW = ("current_timestamp", "current_time", "current_date", "localtime", "local
 _BOOLEAN = {"true": "t", "false": "f"}
 
 
-def parse_default(expression: str | None, pg: PgType, schema: str | None, faults: bool = False) -> Default | None:
+def parse_default(expression: str | None, pg: PgType, schema: str | None, faults: Faults = NO_FAULTS) -> Default | None:
     """What an expression is, for a column of that type and schema name. With `faults`: what the reference engine reads.
 
     It shows no defaults of domains, which is right, as their nulls are then shown as nulls. For a function it shows the
@@ -25,11 +26,9 @@ def parse_default(expression: str | None, pg: PgType, schema: str | None, faults
     if expression.startswith("NULL"):
         return Default(expression)
     if _FUNCTION.match(expression) or expression.lower() in _NOW:
-        return Default(expression, is_function=True, even_optional=faults)
-    if not faults:
-        return Default(expression, _literal(expression))
-    literal = _literal_of_reference(expression, pg)
-    if literal in _OUTERMOST and pg.name in _CLOCKS:
+        return Default(expression, is_function=True, even_optional=Fault.ZERO_FUNCTION_DEFAULTS in faults)
+    literal = _literal_of_reference(expression, pg) if Fault.DEFAULTS_CUT_AT_QUOTE in faults else _literal(expression)
+    if Fault.OUTERMOST_DEFAULTS in faults and literal in _OUTERMOST and pg.name in _CLOCKS:
         return Default(expression, shown=_OUTERMOST[literal].get((schema or "").rpartition(".")[2]))
     return Default(expression, literal)
 

@@ -13,6 +13,10 @@ from typing import Any
 import psycopg
 from psycopg.rows import tuple_row
 
+from tailrace.config import Config
+from tailrace.config.faults import Fault
+from tailrace.config.options.spark import COMPAT_FAULTS
+
 # Unique indexes over plain columns, in the order of the reference engine's driver.
 _INDEXES = """
 SELECT i.indrelid::int8, i.indisprimary, i.indisreplident,
@@ -44,9 +48,11 @@ class TableKeys:
     index: Names = ()
     first: Names = ()
 
-    def event(self, faults: bool) -> Names:
+    def event(self, config: Config) -> Names:
         """The columns of the key of its events, unless the configuration names others."""
-        return self.primary or (self.first if faults else next(iter(self.unique), ()))
+        return self.primary or (
+            self.first if Fault.KEYS_OF_ANY_INDEX in config[COMPAT_FAULTS] else next(iter(self.unique), ())
+        )
 
     def identity(self, replica_identity: str, columns: Sequence[str]) -> Names:
         """The columns of an old row image, by pg_class.relreplident."""

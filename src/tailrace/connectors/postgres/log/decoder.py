@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.config.faults import Faults
+from tailrace.config.failure_handling import FailureHandling
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.ddl.event_triggers import CONTENT
@@ -68,7 +68,7 @@ class LogDecoder:
     reselector: Reselector | None = None
     xmin: int | None = None
     has_marks: bool = True
-    faults: Faults = field(default_factory=Faults)
+    failures: FailureHandling = field(default_factory=FailureHandling)
     prepare: Callable[[Sequence[Relation]], None] | None = None
     computed: Computed | None = None
     _announced: dict[int, Relation] = field(default_factory=dict)
@@ -155,8 +155,8 @@ class LogDecoder:
             yield replace(whole.slice(end - count, count), table=table.schema)
 
     def _sound(self, frames: Frames, rows: Rows, table: CapturedTable, context: _Context) -> ChangeBatch | None:
-        """The rows that can be read; see Faults for the others."""
-        return self.faults.sound(
+        """The rows that can be read; see FailureHandling for the others."""
+        return self.failures.sound(
             len(rows.index),
             lambda places: self._batch(frames, rows.take(places), table, context),
             lambda row: f"{table.schema.id} at {format_lsn(int(context.lsn[rows.index[row]]))}",

@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 import psycopg
 
 from tailrace.config import Config
-from tailrace.config.faults import Faults
+from tailrace.config.failure_handling import FailureHandling
 from tailrace.config.filters import TableFilter
 from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.config.options.events import PROVIDE_TRANSACTION_METADATA
@@ -133,7 +133,7 @@ def _decoded(config: Config, wanted: LogRange) -> Iterator[Chunk]:
             reselector=reselector,
             xmin=wanted.xmin,
             has_marks=config[PROVIDE_TRANSACTION_METADATA],
-            faults=Faults.of(config),
+            failures=FailureHandling.of(config),
             prepare=descriptions.prepare,
             computed=computed,
         )

@@ -12,7 +12,6 @@ from psycopg.rows import tuple_row
 
 from tailrace.config import Config
 from tailrace.config.options.filters import SKIPPED_OPERATIONS
-from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.postgres.ddl import event_triggers
@@ -110,7 +109,7 @@ def breaking(
     names = frozenset(table.name for table in captured(connection, config) if not table.unlogged)
     made = Publication(
         *(name, mode == "all_tables", _published_operations(config), config[PUBLISH_VIA_PARTITION_ROOT], True),
-        *(names, names, {}, {}, _is_to_send_generated(connection, config)),
+        *(names, names, {}, {}, knows_generated(connection)),
     )
     return list(refused(connection, made, None if made.all_tables else names, wished, is_there=False))
 
@@ -139,7 +138,7 @@ def _creation(connection: psycopg.Connection[Any], config: Config, tables: Seque
         raise _no_tables(name)
     held = _listed([*_names(tables), *([event_triggers.TABLE] if event_triggers.may_publish(connection) else [])])
     of = {"all_tables": sql.SQL("FOR ALL TABLES"), "filtered": sql.SQL("FOR TABLE {}").format(held)}
-    options = _options(config, creating=True, generated=_is_to_send_generated(connection, config))
+    options = _options(config, creating=True, generated=knows_generated(connection))
     tail = sql.SQL("WITH ({})").format(options) if options else sql.SQL("")
     what_for = of.get(mode, sql.SQL(""))
     statement = sql.SQL("CREATE PUBLICATION {} {} {}").format(sql.Identifier(name), what_for, tail)
@@ -301,11 +300,6 @@ def _listed(names: Sequence[Name]) -> sql.Composable:
 def knows_generated(connection: psycopg.Connection[Any]) -> bool:
     """Whether the server can send stored generated columns."""
     return connection.info.server_version >= GENERATED_SINCE
-
-
-def _is_to_send_generated(connection: psycopg.Connection[Any], config: Config) -> bool:
-    """Whether a publication that is made sends stored generated columns, which the reference engine's does not."""
-    return knows_generated(connection) and not config[COMPAT_FAULTS]
 
 
 def _options(config: Config, *, creating: bool, generated: bool = False) -> sql.Composable | None:

@@ -11,7 +11,8 @@ import pyarrow as pa
 from psycopg import sql
 
 from tailrace.config import Config
-from tailrace.config.faults import Faults
+from tailrace.config.failure_handling import FailureHandling
+from tailrace.config.faults import Fault
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.columns import CapturedTable
@@ -136,18 +137,20 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
 
 
 def _batches(config: Config, split: SnapshotSplit) -> Iterator[ChangeBatch]:
-    order, faults = 0, Faults.of(config)
+    order, failures = 0, FailureHandling.of(config)
     # What a SELECT of the user's gives may have other types than the table: nobody knows its size, so it comes as text.
     for block in transfer.blocks(config, split.moment.name, split.captured, split.query, split.bytes):
-        batch = _sound(config, faults, split, block, order)
+        batch = _sound(config, failures, split, block, order)
         if batch is not None:
             yield batch
             order += block.rows * ORDER_STEP
 
 
-def _sound(config: Config, faults: Faults, split: SnapshotSplit, block: RowBlock, order: int) -> ChangeBatch | None:
-    """The rows that can be read; see Faults for the others."""
-    return faults.sound(
+def _sound(
+    config: Config, failures: FailureHandling, split: SnapshotSplit, block: RowBlock, order: int
+) -> ChangeBatch | None:
+    """The rows that can be read; see FailureHandling for the others."""
+    return failures.sound(
         block.rows,
         lambda places: _batch(split, _selected(config, split, block.images(places)), order),
         lambda row: f"{split.table}, snapshot row {order // ORDER_STEP + row}",
@@ -158,7 +161,7 @@ def _selected(config: Config, split: SnapshotSplit, images: pa.StructArray) -> p
     """The images. The reference engine does not select key columns that values leave out, so keys have nothing there
     (RelationalSnapshotChangeEventSource.getPreparedColumnNames); it selects all columns if values have none."""
     shown = [column.in_value for column in split.captured.schema.columns]
-    if all(shown) or not any(shown) or split.select is not None or not config[COMPAT_FAULTS]:
+    if all(shown) or not any(shown) or split.select is not None or Fault.ZERO_HIDDEN_KEYS not in config[COMPAT_FAULTS]:
         return images
     columns = [
         images.field(place) if is_shown else pa.nulls(len(images), images.field(place).type)

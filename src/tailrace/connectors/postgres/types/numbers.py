@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.options.events import DECIMAL_HANDLING_MODE
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.postgres.options import MONEY_FRACTION_DIGITS
@@ -22,7 +23,7 @@ def numeric(modifier: int, config: Config) -> ValueType:
     """A NUMERIC column under `decimal.handling.mode`."""
     if modifier < 0:
         return decimal.variable_type(config)
-    precision, scale = _declared(modifier, config[COMPAT_FAULTS])
+    precision, scale = _declared(modifier, is_signed=Fault.UNSIGNED_SCALES not in config[COMPAT_FAULTS])
     return replace(decimal.fixed_type(precision, scale, config), digits=scale)
 
 
@@ -46,11 +47,11 @@ def money(config: Config) -> ValueType:
     return ValueType(decimal.decimal_schema(scale), arrow, convert)
 
 
-def _declared(modifier: int, faults: bool) -> tuple[int, int]:
-    """Precision and scale of a type modifier; the reference engine reads a negative scale as 2048 - n."""
+def _declared(modifier: int, *, is_signed: bool) -> tuple[int, int]:
+    """Precision and scale of a type modifier, whose scale may be negative."""
     packed = modifier - 4
     scale = packed & 0x7FF
-    return (packed >> 16) & 0xFFFF, scale if faults else (scale ^ 1024) - 1024
+    return (packed >> 16) & 0xFFFF, (scale ^ 1024) - 1024 if is_signed else scale
 
 
 def _money_text(text: pa.Array) -> pa.Array:

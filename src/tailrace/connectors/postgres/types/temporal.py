@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.config.options.events import TIME_PRECISION_MODE
-from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.postgres.options import INTERVAL_HANDLING_MODE, ROWS_FOR_REPLICA
 from tailrace.connectors.types import temporal
 from tailrace.connectors.types.temporal import DAY_US, DAYS, ISO, LARGEST, MICROS, MILLIS, NANOS, SMALLEST
@@ -38,7 +37,7 @@ def temporal_type(name: str, modifier: int, config: Config) -> ValueType:
     digits = 6 if modifier < 0 else modifier
     if name == "interval":
         mode, is_exact = config[INTERVAL_HANDLING_MODE], config[ROWS_FOR_REPLICA]
-        return _interval(mode, config[COMPAT_FAULTS], exact_us if is_exact else interval_us)
+        return _interval(mode, exact_us if is_exact else interval_us)
     if name == "timestamptz":
         return temporal.zoned_timestamp_form(digits).read_by(lambda text: zoned_text(text, digits))
     if name == "timetz":
@@ -256,16 +255,12 @@ _INTERVAL = (
 )
 
 
-def _interval(mode: str, faults: bool, in_us: Callable[[pa.Array], pa.Array]) -> ValueType:
-    """Infinities are the outermost values; with `faults` zero, as the reference engine's driver reads them.
-
-    `in_us` makes numbers of the texts of finite ones.
-    """
+def _interval(mode: str, in_us: Callable[[pa.Array], pa.Array]) -> ValueType:
+    """Infinities are the outermost values. `in_us` makes numbers of the texts of finite ones."""
     if mode == "string":
-        nothing = "P0Y0M0DT0H0M0S"
-        convert = _infinite(interval_text, *((nothing, nothing) if faults else _INFINITE))
-        return ValueType(_span("string", "Interval"), pa.string(), convert, nothing)
-    convert = _infinite(in_us, *((0, 0) if faults else (LARGEST, SMALLEST)))
+        convert = _infinite(interval_text, *_INFINITE)
+        return ValueType(_span("string", "Interval"), pa.string(), convert, "P0Y0M0DT0H0M0S")
+    convert = _infinite(in_us, LARGEST, SMALLEST)
     return ValueType(_span("int64", "MicroDuration"), pa.int64(), convert, 0, loses="its months and days")
 
 

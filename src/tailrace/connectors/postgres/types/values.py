@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.options.events import BINARY_HANDLING_MODE
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.lost_values import became_null
@@ -50,7 +51,6 @@ _BOOLEAN = ValueType(
     ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, literal("t")), False, binary=AS_IS
 )
 _BIT = ValueType(ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, literal("1")), False)
-_EMPTY_IS_NULL = replace(_BIT, convert=bits.true_or_null)
 _UNBOUNDED_BITS = 2**31 - 1
 
 _PLAIN: dict[str, ValueType] = {
@@ -94,8 +94,6 @@ _VECTORS = {"oidvector": ("int64", pa.int64()), "int2vector": ("int16", pa.int16
 _REQUIRED_ELEMENTS = ("tsvector", "isbn", "vector", "halfvec", "sparsevec", "oidvector", "int2vector")
 # Two keys may differ in what these lose: the zone of one instant, the number of bits.
 LOSSY_KEYS = ("timetz", "varbit")
-# Elements of NUMERIC[] that the driver of the reference engine cannot read as decimals.
-_NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
 # As there, arrays of these have no mapping.
 _NO_ARRAYS = ("money", "name", "interval", "varbit", "xml", "point", "refcursor")
 
@@ -117,14 +115,15 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
     if pg.labels:
         return text_type("io.debezium.data.Enum", None, (("allowed", ",".join(pg.labels)),))
     faults = config[COMPAT_FAULTS]
-    if pg.name == "name" and faults and in_log and not config[INCLUDE_UNKNOWN_DATATYPES]:
+    is_null = Fault.NULL_NAMES in faults and in_log and not config[INCLUDE_UNKNOWN_DATATYPES]
+    if pg.name == "name" and is_null:
         return ValueType(ConnectSchema("string"), pa.string(), lambda text: pa.nulls(len(text), pa.string()))
     if pg.name in _PLAIN:
         return _PLAIN[pg.name]
     if pg.name in _VECTORS:
-        return _vector(pg.name, faults)
+        return _vector(pg.name)
     if pg.name in ("bit", "varbit"):
-        kind = _bits(_UNBOUNDED_BITS if modifier < 0 else modifier, faults)
+        kind = _bits(_UNBOUNDED_BITS if modifier < 0 else modifier)
         return replace(kind, loses="its length") if pg.name == "varbit" and modifier != 1 else kind
     if pg.name == "bytea":
         return _binary(config)
@@ -134,7 +133,7 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
         return numbers.numeric(modifier, config)
     if pg.name == "money":
         return numbers.money(config)
-    if pg.name == "date" and faults and not in_log:
+    if pg.name == "date" and Fault.DRIVER_DATES in faults and not in_log:
         return temporal.driver_date(config)
     if pg.name in temporal.TYPES:
         kind = temporal.temporal_type(pg.name, modifier, config)
@@ -149,17 +148,19 @@ _PLACEHOLDERS = frozenset({"text", "varchar", "bpchar", "json", "jsonb", "bytea"
 def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     """An array of one dimension; elements of more are null, with a warning or an error as configured."""
     faults, unknown = config[COMPAT_FAULTS], config[INCLUDE_UNKNOWN_DATATYPES]
-    if faults and element.name == "bit" and not element.domain:
-        kind = _bits(modifier, faults)
+    if Fault.NULL_BIT_ARRAYS in faults and element.name == "bit" and not element.domain:
+        kind = _bits(modifier)
         return ValueType(kind.schema, kind.arrow, lambda text: pa.nulls(len(text), kind.arrow))
     item = (
         None
-        if element.name in _NO_ARRAYS or (faults and element.domain)
+        if element.name in _NO_ARRAYS or (Fault.UNMAPPED_DOMAIN_ARRAYS in faults and element.domain)
         else _scalar(element, modifier, config, in_log=False)
     )
-    if item is None and (not unknown or (faults and element.name in _NO_ARRAYS)):
+    if item is None and not unknown:
         return None
-    required = faults and (item is None or bool(element.labels) or element.name in _REQUIRED_ELEMENTS)
+    required = Fault.REQUIRED_ELEMENTS in faults and (
+        item is None or bool(element.labels) or element.name in _REQUIRED_ELEMENTS
+    )
     item = item or _unmapped(element, config)
     if keeps_all(config):
         return nested_arrays.array_type(item, ";" if element.name == "box" else ",")
@@ -175,10 +176,7 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
             null = pc.or_(
                 null, _having(found.lists, values.is_null(), "a null element (elements are required)", strict)
             )
-        if faults and element.name == "numeric":
-            without_number = pc.is_in(values, pa.array(_NO_NUMBERS, pa.string()))
-            null = pc.or_(null, _having(found.lists, without_number, "NaN or infinity", strict))
-        if faults:
+        if Fault.DRIVER_TIMES in faults:
             values = as_read_from_arrays(element.name, values)
         mask = null if null.true_count else None
         return pa.ListArray.from_arrays(found.lists.offsets, item.convert(values), type=arrow, mask=mask)
@@ -186,7 +184,9 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     schema = ConnectSchema("array", items=item.schema.with_(optional=not required))
     is_text = element.name == "bytea" and item.schema.type == "string"
     has_placeholder = element.name in _PLACEHOLDERS and not element.domain and not is_text
-    return ValueType(schema, arrow, convert, placeholder=has_placeholder or not faults)
+    return ValueType(
+        schema, arrow, convert, placeholder=has_placeholder or Fault.ARRAYS_WITHOUT_PLACEHOLDER not in faults
+    )
 
 
 def _having(lists: pa.ListArray, is_found: pa.Array, what: str, strict: bool) -> pa.Array:
@@ -206,19 +206,19 @@ def _tell_nested(count: int, strict: bool) -> None:
     became_null(count, "inner arrays of arrays with more than one dimension")
 
 
-def _bits(length: int, faults: bool) -> ValueType:
+def _bits(length: int) -> ValueType:
     if length == 1:
-        return _EMPTY_IS_NULL if faults else _BIT
+        return _BIT
     schema = ConnectSchema("bytes", name="io.debezium.data.Bits", version=1, parameters=(("length", str(length)),))
     return ValueType(schema, pa.binary(), bits.bits, "")
 
 
-def _vector(name: str, faults: bool) -> ValueType:
-    """Numbers between blanks, `1 2`; the reference engine, whose driver reads no such array, shows none of them."""
+def _vector(name: str) -> ValueType:
+    """Numbers between blanks, `1 2`."""
     item, arrow = _VECTORS[name]
 
     def convert(text: pa.Array) -> pa.Array:
-        shown = pc.replace_substring_regex(text, "^.+$", "") if faults else pc.replace_substring(text, " ", ",")
+        shown = pc.replace_substring(text, " ", ",")
         return arrays.elements(join("{", shown, "}")).lists.cast(pa.list_(arrow))
 
     return ValueType(ConnectSchema("array", items=ConnectSchema(item)), pa.list_(arrow), convert)
@@ -234,7 +234,7 @@ def _hstore(mode: str) -> ValueType:
 def _unmapped(pg: PgType, config: Config) -> ValueType:
     """The bytes of a value's text."""
     kind = _binary_type(config)
-    java = config[COMPAT_FAULTS] and pg.name in unmapped.GEOMETRIC
+    java = Fault.GEOMETRIES_OF_DOUBLES in config[COMPAT_FAULTS] and pg.name in unmapped.GEOMETRIC
     text = unmapped.java_numbers if java else as_string
     return replace(kind, convert=lambda value: kind.convert(text(value).cast(pa.binary())))
 
@@ -242,7 +242,9 @@ def _unmapped(pg: PgType, config: Config) -> ValueType:
 def _binary_type(config: Config) -> ValueType:
     """Bytes; the reference engine has no placeholder for them in base64."""
     is_base64 = config[BINARY_HANDLING_MODE].startswith("base64")
-    return replace(binary_type(config), placeholder=not (config[COMPAT_FAULTS] and is_base64))
+    return replace(
+        binary_type(config), placeholder=not (is_base64 and Fault.BASE64_WITHOUT_PLACEHOLDER in config[COMPAT_FAULTS])
+    )
 
 
 def _binary(config: Config) -> ValueType:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.options.events import UNAVAILABLE_VALUE_PLACEHOLDER
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.change_tables.change_table import ChangeTable
@@ -40,12 +41,11 @@ class InstanceTable(ChangeTable):
     """The change table of a capture instance. `ordinals` are the bits of columns in an update mask.
 
     They are given for the columns, by their places, whose untouched values an update leaves out; `placeholders` stand
-    for these in old images. `from_start`: bits are counted from the mask's beginning, as the reference engine does.
+    for these in old images.
     """
 
     ordinals: Mapping[int, int]
     placeholders: Mapping[int, pa.Scalar]
-    from_start: bool = False
 
     @override
     def rows(self, found: Block) -> ChangeRows:
@@ -69,7 +69,7 @@ class InstanceTable(ChangeTable):
         for place, ordinal in self.ordinals.items():
             if values[place].null_count:
                 gaps = [
-                    is_null and is_one and not has_bit(mask, ordinal, from_start=self.from_start)
+                    is_null and is_one and not has_bit(mask, ordinal)
                     for is_null, is_one, mask in zip(
                         values[place].is_null().to_pylist(), is_update, masks.to_pylist(), strict=True
                     )
@@ -96,10 +96,7 @@ class InstanceTable(ChangeTable):
         masks, is_update = found.mask.to_pylist(), (found.rows == 2).tolist()
         return {
             place: pa.array(
-                [
-                    is_one and not has_bit(mask, ordinal, from_start=self.from_start)
-                    for mask, is_one in zip(masks, is_update, strict=True)
-                ],
+                [is_one and not has_bit(mask, ordinal) for mask, is_one in zip(masks, is_update, strict=True)],
                 pa.bool_(),
             )
             for place, ordinal in self.ordinals.items()
@@ -125,7 +122,9 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Instan
     ordinals = {column.name: place for place, column in enumerate(described.columns)}
     own = [described.columns[ordinals[column.name]] for column in captured.schema.columns]
     large = {place: catalog.info(column) for place, column in enumerate(own) if column.type.name in _PLACEHOLDERS}
-    placeholders = _placeholders(captured, large, _placeholder(config), faults=config[COMPAT_FAULTS])
+    placeholders = _placeholders(
+        captured, large, _placeholder(config), is_masked=Fault.MASKED_PLACEHOLDERS in config[COMPAT_FAULTS]
+    )
     captured = _with_lacking(_with_placeholders(captured, placeholders), own)
     command = ("[__$command_id]",) if catalog.has_commands(instance) else ()
     return InstanceTable(
@@ -137,13 +136,12 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Instan
             f"cdc_data.{field} ASC" for field in ("[__$start_lsn]", *command, "[__$seqval]", "[__$operation]")
         ),
         ordinals={place: ordinals[own[place].name] for place in large},
-        from_start=config[COMPAT_FAULTS],
         placeholders=placeholders,
     )
 
 
 def _placeholders(
-    captured: CapturedTable, large: Mapping[int, ColumnInfo], raw: bytes, *, faults: bool
+    captured: CapturedTable, large: Mapping[int, ColumnInfo], raw: bytes, *, is_masked: bool
 ) -> dict[int, pa.Scalar]:
     """What stands in images for untouched values of the columns at these places: plain, or as a fault masks it."""
     found = {}
@@ -153,7 +151,7 @@ def _placeholders(
             found[place] = pa.scalar(given)
             continue
         plain = kind
-        if info.value is not None and info.value.arrow == kind.arrow and not faults:
+        if info.value is not None and info.value.arrow == kind.arrow and not is_masked:
             plain = info.value
         found[place] = plain.convert(pa.array([raw if info.type.name == "image" else raw.decode(errors="replace")]))[0]
     return found
@@ -206,13 +204,11 @@ def _statement(config: Config, instance: Instance, captured: CapturedTable) -> s
 
 
 def _placeholder(config: Config) -> bytes:
-    """The placeholder; the fault of the reference engine: `hex:` is part of the text."""
     text = config[UNAVAILABLE_VALUE_PLACEHOLDER]
-    is_hex = text.startswith("hex:") and not config[COMPAT_FAULTS]
-    return bytes.fromhex(text[4:]) if is_hex else text.encode()
+    return bytes.fromhex(text[4:]) if text.startswith("hex:") else text.encode()
 
 
-def has_bit(mask: bytes, ordinal: int, *, from_start: bool = False) -> bool:
+def has_bit(mask: bytes, ordinal: int) -> bool:
     """Whether an update mask has a column: bytes are counted from the end, as sys.fn_cdc_is_bit_set does."""
-    at = ordinal // 8 if from_start else len(mask) - 1 - ordinal // 8
+    at = len(mask) - 1 - ordinal // 8
     return not 0 <= at < len(mask) or bool(mask[at] >> (ordinal % 8) & 1)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.config.faults import Faults
+from tailrace.config.failure_handling import FailureHandling
 from tailrace.connectors.postgres.position import SOURCE
 from tailrace.errors import DecodeError
 from tailrace.events import parts
@@ -36,7 +36,7 @@ def test_exactly_the_faulty_rows_are_left_out(count: int, faulty: set[int]) -> N
         return str(row)
 
     sound = [row for row in range(count) if row not in faulty]
-    assert (Faults("skip").sound(count, build, name) or []) == sound
+    assert (FailureHandling("skip").sound(count, build, name) or []) == sound
     assert told == sorted(faulty & set(range(count)))
 
 
@@ -45,9 +45,9 @@ def test_any_other_error_stops_and_so_does_a_fault_by_default() -> None:
         raise DecodeError("no")
 
     with pytest.raises(DecodeError):
-        Faults().sound(3, fails, str)
+        FailureHandling().sound(3, fails, str)
     with pytest.raises(ZeroDivisionError):
-        Faults("skip").sound(3, lambda rows: 1 // 0, str)
+        FailureHandling("skip").sound(3, lambda rows: 1 // 0, str)
 
 
 @pytest.mark.parametrize("transforms", [{}, {"transforms": "t", "transforms.t.type": "X"}])
