@@ -34,7 +34,6 @@ def test_no_name_is_unknown_and_what_has_no_effect_says_why(connector: str, name
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("time.precision.mode", "structured", "use isostring or microseconds"),
         ("notification.enabled.channels", "jmx", "use sink, log, file, callback or http"),
     ],
 )

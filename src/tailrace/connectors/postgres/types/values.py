@@ -30,8 +30,11 @@ from tailrace.connectors.postgres.types import (
 from tailrace.connectors.postgres.types.driver_times import as_read_from_arrays
 from tailrace.connectors.postgres.types.geometry import geometries, points
 from tailrace.connectors.postgres.types.pg_type import PgType
+from tailrace.connectors.postgres.types.source_type import size
+from tailrace.connectors.postgres.types.structured import structured_type
 from tailrace.connectors.types import geometry
 from tailrace.connectors.types.binary import binary_type
+from tailrace.connectors.types.temporal import STRUCTURED, precision_mode
 from tailrace.connectors.value_type import (
     AS_IS,
     Binary,
@@ -134,6 +137,8 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
         return numbers.numeric(modifier, config)
     if pg.name == "money":
         return numbers.money(config)
+    if pg.name in temporal.TYPES and precision_mode(config) == STRUCTURED:
+        return structured_type(pg.name, size(pg.name, modifier)[1], is_strict(config))
     if pg.name == "date" and faults and not in_log:
         return temporal.driver_date(config)
     if pg.name in temporal.TYPES:
@@ -178,7 +183,7 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
         if faults and element.name == "numeric":
             without_number = pc.is_in(values, pa.array(_NO_NUMBERS, pa.string()))
             null = pc.or_(null, _having(found.lists, without_number, "NaN or infinity", strict))
-        if faults:
+        if faults and precision_mode(config) != STRUCTURED:
             values = as_read_from_arrays(element.name, values)
         mask = null if null.true_count else None
         return pa.ListArray.from_arrays(found.lists.offsets, item.convert(values), type=arrow, mask=mask)
