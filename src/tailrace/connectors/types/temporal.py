@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.config.options.events import TIME_PRECISION_MODE
-from tailrace.config.options.spark import SHAPE
 from tailrace.connectors.lost_values import became_null
-from tailrace.connectors.value_type import Convert, ValueType, keeps_all
+from tailrace.connectors.value_type import Convert, ValueType, is_native
 from tailrace.errors import DecodeError
 from tailrace.model.schema import ConnectSchema
 
@@ -60,7 +59,7 @@ def _kafka(connect: str, name: str, unit: str) -> TimeForm:
 def precision_mode(config: Config) -> str:
     """`time.precision.mode` of rows: those that become native types have numbers where events have structs."""
     mode = config[TIME_PRECISION_MODE]
-    return "adaptive" if mode == STRUCTURED and (keeps_all(config) or config[SHAPE] == "table") else mode
+    return "adaptive" if mode == STRUCTURED and is_native(config) else mode
 
 
 def date_form(mode: str) -> TimeForm:

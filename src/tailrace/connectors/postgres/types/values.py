@@ -17,13 +17,19 @@ from tailrace.config.options.events import BINARY_HANDLING_MODE
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.lost_values import became_null
 from tailrace.connectors.postgres.log.protocol import arrays
-from tailrace.connectors.postgres.options import HSTORE_HANDLING_MODE, INCLUDE_UNKNOWN_DATATYPES
+from tailrace.connectors.postgres.options import (
+    COMPATIBILITY,
+    HSTORE_HANDLING_MODE,
+    INCLUDE_UNKNOWN_DATATYPES,
+    NEWER,
+)
 from tailrace.connectors.postgres.types import (
     binary_temporal,
     bits,
     extensions,
     nested_arrays,
     numbers,
+    planar,
     temporal,
     unmapped,
 )
@@ -41,6 +47,7 @@ from tailrace.connectors.value_type import (
     ValueType,
     as_string,
     cast_type,
+    is_native,
     is_strict,
     keeps_all,
     text_type,
@@ -91,6 +98,8 @@ _PLAIN: dict[str, ValueType] = {
     ),
     "sparsevec": ValueType(extensions.SPARSE_VECTOR, extensions.SPARSE_TYPE, extensions.sparse_vectors, None),
 }
+# With compat.version=3.7; in the earlier release those of planar.py have no mapping.
+_NEWER = {**planar.TYPES, "geometry": planar.with_extensions(geometries)}
 # The catalog's arrays from 0: types of their own, which the reference engine takes for arrays by their category.
 _VECTORS = {"oidvector": ("int64", pa.int64()), "int2vector": ("int16", pa.int16())}
 # In the reference engine elements of these are not optional, nor are those of enums and of types without a mapping.
@@ -122,6 +131,8 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
     faults = config[COMPAT_FAULTS]
     if pg.name == "name" and faults and in_log and not config[INCLUDE_UNKNOWN_DATATYPES]:
         return ValueType(ConnectSchema("string"), pa.string(), lambda text: pa.nulls(len(text), pa.string()))
+    if config[COMPATIBILITY] == NEWER and pg.name in _NEWER and not is_native(config):
+        return _NEWER[pg.name]
     if pg.name in _PLAIN:
         return _PLAIN[pg.name]
     if pg.name in _VECTORS:
