@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tailrace.connectors import registry
 from tests.behaviour.capture import capturing
+from tests.behaviour.kept import keeping
 from tests.behaviour.stepping import Stepped
 from tests.conformance.db2 import Db2Source
 from tests.conformance.sqlserver import SqlServerSource
@@ -57,6 +61,28 @@ def test_rows_of_postgresql(database: Database) -> None:
     assert read["after"] == {"id": 1, **POSTGRES}
     assert created["after"] == {"id": 2, **POSTGRES}
     assert moved["after"]["d"] == {"year": None, "month": None, "day": None, "specialValue": "POSITIVE_INFINITY"}
+
+
+def test_a_replica_has_dates_whatever_the_form_of_events(database: Database, tmp_path: Path) -> None:
+    values = "'2018-06-20', '2018-06-20 15:13:16.945104', '2018-06-20 15:13:16+00', '(1,1),(0,0)'"
+    create = "CREATE TABLE times (id int PRIMARY KEY, d date, s timestamp, sz timestamptz, b box)"
+    own = {**registry.named("postgres").load().replica_properties, **STRUCTURED, "compat.version": "3.7"}
+    properties = {name.replace(".", "__"): value for name, value in own.items()}
+    with keeping(database, tmp_path, create, f"INSERT INTO times VALUES (1, {values})", **properties) as kept:
+        database.execute(f"INSERT INTO times VALUES (2, {values})")
+        kept.follow()
+        rows = kept.rows("times")
+    moment = datetime(2018, 6, 20, 15, 13, 16)
+    assert rows == [
+        {
+            "id": id_,
+            "d": moment.date(),
+            "s": moment.replace(microsecond=945_104),
+            "sz": moment.replace(tzinfo=timezone.utc),
+            "b": b"(1,1),(0,0)",
+        }
+        for id_ in (1, 2)
+    ]
 
 
 @contextmanager

@@ -88,7 +88,7 @@ def test_polygons_end_where_they_begin(values: list[Points | None]) -> None:
 @given(st.lists(st.none() | st.tuples(NUMBER, NUMBER, NUMBER), max_size=8))
 def test_circles_and_lines_have_their_numbers(values: list[tuple[float, float, float] | None]) -> None:
     numbers = [None if each is None else [*map(shown, each)] for each in values]
-    circles = read(newer("circle"), *(each and "<({},{}),{}>".format(*each) for each in numbers))
+    circles = read(newer("circle"), *(None if each is None else "<({},{}),{}>".format(*each) for each in numbers))
     assert circles == [
         each and {
             "center": {"x": each[0], "y": each[1], "wkb": struct.pack("<BIdd", 1, 1, *each[:2]), "srid": None},
@@ -96,7 +96,7 @@ def test_circles_and_lines_have_their_numbers(values: list[tuple[float, float, f
         }
         for each in values
     ]  # fmt: skip
-    lines = read(newer("line"), *(each and "{{{},{},{}}}".format(*each) for each in numbers))
+    lines = read(newer("line"), *(None if each is None else "{{{},{},{}}}".format(*each) for each in numbers))
     assert lines == [each and dict(zip("abc", each, strict=True)) for each in values]
 
 
