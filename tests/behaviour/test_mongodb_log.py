@@ -82,6 +82,36 @@ def test_a_start_before_such_an_event_has_the_same_advice(servers: ReplicaSet, c
     assert "16 MB" in finding.what
 
 
+REQUIRED = {
+    "pre-images": {"capture__mode": "change_streams_with_pre_image", "capture__mode__pre__image": "required"},
+    "post-images": {"capture__mode__full__update__type": "post_image_required"},
+}
+
+
+@pytest.mark.parametrize("name", REQUIRED)
+def test_a_change_without_a_required_image_is_an_error(servers: ReplicaSet, client: Client, name: str) -> None:
+    client.inventory.plain.insert_one({"_id": 1, "v": 1})
+    client.inventory.blobs.insert_one({"_id": 1, "v": 1})
+    client.inventory.other.insert_one({"_id": 1, "v": 1})
+    with streaming(servers, **REQUIRED[name], collection__exclude__list="inventory.other") as stream:
+        client.inventory.other.update_one({"_id": 1}, {"$set": {"v": 2}})
+        client.inventory.blobs.update_one({"_id": 1}, {"$set": {"v": 2}})
+        client.inventory.plain.insert_one({"_id": 2, "v": 1})
+        events = payloads_of(stream.records())
+        image = "before" if name == "pre-images" else "after"
+        assert [(each["op"], each[image] and parsed(each[image])["v"]) for each in events] == [
+            ("u", 1 if image == "before" else 2), ("c", None if image == "before" else 1),
+        ]  # fmt: skip
+        client.inventory.plain.update_one({"_id": 1}, {"$set": {"v": 2}})
+        with pytest.raises(SourceError, match="no document before or after a change, and it is required") as caught:
+            stream.records()
+    assert "changeStreamPreAndPostImages" in (caught.value.remedy or "")
+    problems = [each for each in MongoAdmin(stream.config).checks() if each.ok is False]
+    assert [each.what for each in problems] == [
+        f"inventory.plain keeps no {name}, which are required: its next change ends the pipeline"
+    ]
+
+
 def test_an_event_over_16_mb_is_left_out(servers: ReplicaSet, client: Client) -> None:
     given = {"cursor__oversize__handling__mode": "skip", "cursor__oversize__skip__threshold": str(8 * MEGABYTE)}
     with streaming(servers, **WITH_IMAGES, **given) as stream:

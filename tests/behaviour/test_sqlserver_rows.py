@@ -110,7 +110,7 @@ def read(connection: client.Connection, config: Config, number: int) -> list[Any
     return found
 
 
-@pytest.mark.parametrize("mode", ["adaptive", "connect", "isostring"])
+@pytest.mark.parametrize("mode", ["adaptive", "connect", "isostring", "structured"])
 def test_both_drivers_read_the_same(sqlserver: SqlServer, mode: str) -> None:
     config = config_of(sqlserver, time__precision__mode=mode)
     with closing(arrow_client.connect(config)) as columns, closing(client.connect(config)) as rows:

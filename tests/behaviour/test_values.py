@@ -370,3 +370,26 @@ def test_defaults_of_domains_are_not_shown(database: Database) -> None:
         "id": None, "own": 5, "a": None, "b": None
     }  # fmt: skip
     assert value["payload"]["after"] == {"id": 1, "own": 5, "a": None, "b": None}
+
+
+def test_geometric_types_are_structs_with_the_newer_version(database: Database) -> None:
+    box, line = "'(1,1),(0,0)'", "'{1,-1,0.5}'"
+    shapes = (
+        f"{box}, '[(0,0),(1,0)]', '((0,0),(1,0),(0,1))', '((0,0),(1,0),(0,1))', '<(0,0),2>', {line}, '{{(1,1),(0,0)}}'"
+    )
+    database.execute(
+        "CREATE TABLE shapes (id int PRIMARY KEY, b box, s lseg, p path, a polygon, c circle, l line, bs box[])",
+        f"INSERT INTO shapes VALUES (1, {shapes})",
+    )
+    with capturing(database, compat__version="3.7") as capture:
+        (read,) = capture.step()
+        database.execute(f"INSERT INTO shapes VALUES (2, {shapes})")
+        (created,) = capture.step()
+    assert {**created["after"], "id": 1} == read["after"]
+    shown = read["after"]
+    kinds = [dict(shown[name]["extensions"]) for name in ("b", "s", "p", "a")]
+    assert kinds == [{"type": "box"}, {"type": "lseg"}, {"type": "path", "closed": "true"}, {"type": "polygon"}]
+    # The head, and the number of points: five around a box, four in a triangle's ring.
+    assert [len(shown[name]["wkb"]) for name in ("b", "s", "p", "a")] == [13 + 80, 9 + 32, 9 + 48, 13 + 64]
+    assert (shown["c"]["radius"], shown["l"]) == (2.0, {"a": 1.0, "b": -1.0, "c": 0.5})
+    assert shown["bs"] == [shown["b"]]

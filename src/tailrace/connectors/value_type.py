@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.config.options.events import EVENT_CONVERTING_FAILURE_HANDLING_MODE
 from tailrace.config.options.filters import VALUE_LOSS_HANDLING_MODE
+from tailrace.config.options.spark import SHAPE
 from tailrace.connectors.lost_values import at
 from tailrace.errors import DecodeError
 from tailrace.model.schema import ConnectSchema
@@ -112,6 +113,11 @@ def cast_type(connect: str, arrow: pa.DataType, zero: object, binary: Binary | N
 def keeps_all(config: Config) -> bool:
     """Whether a value that its schema cannot hold is kept as text, for a table that is to equal its source."""
     return config[VALUE_LOSS_HANDLING_MODE] == "text"
+
+
+def is_native(config: Config) -> bool:
+    """Whether rows become native types, so that their values need not have the form of an event."""
+    return keeps_all(config) or config[SHAPE] == "table"
 
 
 def is_strict(config: Config) -> bool:

@@ -12,7 +12,8 @@ class ConnectSchema:
 
     `type` is one of boolean int8 int16 int32 int64 float double string bytes array map struct (the names the JSON
     converter writes). `default` is JSON-ready: what the converter would print for it; None is no default. `empty`,
-    which is not printed, is the text that replaces null in a required field if it differs from its type's.
+    which is not printed, is the text (of a struct its JSON) that replaces null in a required field if it differs from
+    its type's.
     """
 
     type: str

@@ -31,10 +31,16 @@ def test_no_name_is_unknown_and_what_has_no_effect_says_why(connector: str, name
     assert found[0].status is not OptionStatus.CONNECT or found[0].note
 
 
+@pytest.mark.parametrize("name", ["capture.mode.pre.image", "capture.mode.full.update.type"])
+def test_images_of_mongodb_that_are_required_work(name: str) -> None:
+    found = imported(BUILT_IN["mongodb"].options or "").find(name)
+    assert found is not None
+    assert found[0].status is OptionStatus.WORKS
+
+
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("time.precision.mode", "structured", "use isostring or microseconds"),
         ("notification.enabled.channels", "jmx", "use sink, log, file, callback or http"),
     ],
 )

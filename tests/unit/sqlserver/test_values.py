@@ -71,7 +71,7 @@ def test_a_replica_has_times_that_nanoseconds_cannot_hold() -> None:
     assert found.loses == "digits of a second behind the sixth"
 
 
-@pytest.mark.parametrize("mode", ["adaptive", "connect", "isostring", "microseconds", "nanoseconds"])
+@pytest.mark.parametrize("mode", ["adaptive", "connect", "isostring", "microseconds", "nanoseconds", "structured"])
 @pytest.mark.parametrize(
     ("name", "scale", "value", "text"),
     [

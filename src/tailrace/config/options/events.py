@@ -97,10 +97,10 @@ VALUES = (
         "time.precision.mode",
         choice(
             *("adaptive", "adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds"),
-            refused={"structured": "use isostring or microseconds"},
+            "structured",
         ),
         "adaptive",
-        "How dates and times appear.",
+        "How dates and times appear; structured (of Debezium 3.7): structs of calendar and clock parts.",
     ),
     BINARY_HANDLING_MODE := Option(
         "binary.handling.mode", choice("bytes", "base64", "base64-url-safe", "hex"), "bytes", "How binary data appears."

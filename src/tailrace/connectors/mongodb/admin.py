@@ -20,7 +20,15 @@ from tailrace.connectors.mongodb.connector import MongoConnector
 from tailrace.connectors.mongodb.log.oplog import gap_of_oplog
 from tailrace.connectors.mongodb.log.pipeline import stages
 from tailrace.connectors.mongodb.log.stream import opening_of, target
-from tailrace.connectors.mongodb.options import CAPTURE_MODE, CAPTURE_SCOPE, OPLOG
+from tailrace.connectors.mongodb.options import (
+    CAPTURE_MODE,
+    CAPTURE_MODE_FULL_UPDATE_TYPE,
+    CAPTURE_MODE_PRE_IMAGE,
+    CAPTURE_SCOPE,
+    OPLOG,
+    POST_IMAGE_REQUIRED,
+    REQUIRED,
+)
 from tailrace.connectors.mongodb.position import end_of, start_options
 from tailrace.connectors.mongodb.replica_checks import keeping_images, keeps_images, replica_findings
 from tailrace.connectors.mongodb.snapshot.reads import cluster_time, oldest_time
@@ -72,8 +80,9 @@ class MongoAdmin(SharedLogAdmin):
         else:
             remedy = "change collection.include.list and database.include.list, unless the collections come later"
             findings.append(Finding("collections", None, "no collection is captured", remedy))
-        if "pre_image" in self.config[CAPTURE_MODE]:
-            findings += [each for table in tables if (each := _pre_images(client, table)) is not None]
+        if "pre_image" in self.config[CAPTURE_MODE] or _required_images(self.config):
+            without = [table for table in tables if not keeps_images(client, table)]
+            findings += [_without_images(self.config, table) for table in without]
         if is_for_replica(self.config):
             findings += replica_findings(client, self.config, tables)
         window = _window(client)
@@ -199,10 +208,18 @@ def _overview(client: Client, table: TableId) -> TableOverview:
         return TableOverview(table, 0, 0, has_key=True, is_readable=False)
 
 
-def _pre_images(client: Client, table: TableId) -> Finding | None:
-    """A warning where the collection does not keep the documents before changes."""
-    if keeps_images(client, table):
-        return None
+def _required_images(config: Config) -> list[str]:
+    """Which images a change has to have."""
+    pre, post = config[CAPTURE_MODE_PRE_IMAGE] == REQUIRED, config[CAPTURE_MODE_FULL_UPDATE_TYPE] == POST_IMAGE_REQUIRED
+    return [name for name, is_required in (("pre-images", pre), ("post-images", post)) if is_required]
+
+
+def _without_images(config: Config, table: TableId) -> Finding:
+    """Of a collection that does not keep images: a problem where they are required, else a warning."""
+    required = _required_images(config)
+    if required:
+        what = f"{table} keeps no {' or '.join(required)}, which are required: its next change ends the pipeline"
+        return Finding("images", False, what, keeping_images(table))
     return Finding("pre-images", None, f"{table} keeps no pre-images, so `before` is null", keeping_images(table))
 
 

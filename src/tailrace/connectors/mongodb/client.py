@@ -56,6 +56,7 @@ ALL_DATES: CodecOptions[dict[str, Any]] = CodecOptions(
 UNAUTHORIZED, AUTHENTICATION_FAILED = 13, 18
 CURSOR_NOT_FOUND, SNAPSHOT_TOO_OLD, SNAPSHOT_UNAVAILABLE = 43, 239, 246
 TOO_LARGE = 10334  # BSONObjectTooLarge
+NO_IMAGE = 47  # NoMatchingDocument: a pre- or post-image is required, and there is none
 UUID_MISMATCH = 361  # CollectionUUIDMismatch: the collection has another name by now, or is gone
 HISTORY_LOST = frozenset((136, 222, 260, 280, 286, 40585, 40615, 50811))
 # The server takes no documents with more levels.

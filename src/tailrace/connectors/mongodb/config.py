@@ -15,6 +15,8 @@ from tailrace.connectors.mongodb.fields import parse_rules
 from tailrace.connectors.mongodb.options import (
     CAPTURE_FOR_REPLICA,
     CAPTURE_MODE,
+    CAPTURE_MODE_FULL_UPDATE_TYPE,
+    CAPTURE_MODE_PRE_IMAGE,
     CAPTURE_SCOPE,
     CAPTURE_TARGET,
     CURSOR_OVERSIZE_HANDLING_MODE,
@@ -28,6 +30,8 @@ from tailrace.connectors.mongodb.options import (
     OPLOG,
     OPTIONS,
     OVERRIDES,
+    POST_IMAGE_REQUIRED,
+    REQUIRED,
     SNAPSHOT_COLLECTION_FILTER_OVERRIDES,
     SNAPSHOT_COLLECTION_FILTER_OVERRIDES_COLLECTION,
 )
@@ -111,6 +115,7 @@ def _check_capture(config: Config) -> Iterator[Problem]:
     if config[CAPTURE_MODE] == OPLOG and config[CURSOR_PIPELINE]:
         remedy = "leave it out, or use a change stream (capture.mode=change_streams_update_full)"
         yield Problem("cursor.pipeline", "the oplog is read without stages", remedy)
+    yield from _check_images(config)
     try:
         stages(config)
     except ValueError as error:
@@ -119,6 +124,18 @@ def _check_capture(config: Config) -> Iterator[Problem]:
         parse_rules(config[FIELD_EXCLUDE_LIST], config[FIELD_RENAMES])
     except ConfigError as error:
         yield Problem(error.where or "field.exclude.list", error.what)
+
+
+def _check_images(config: Config) -> Iterator[Problem]:
+    """Images that are required have to be asked for (MongoDbConnectorConfig of Debezium 3.7)."""
+    mode = config[CAPTURE_MODE]
+    both = "change_streams_update_full_with_pre_image"
+    if config[CAPTURE_MODE_PRE_IMAGE] == REQUIRED and "pre_image" not in mode:
+        remedy = f"set capture.mode to change_streams_with_pre_image or {both}"
+        yield Problem(CAPTURE_MODE_PRE_IMAGE.name, f"capture.mode={mode} asks for no pre-images", remedy)
+    if config[CAPTURE_MODE_FULL_UPDATE_TYPE] == POST_IMAGE_REQUIRED and "update_full" not in mode:
+        remedy = f"set capture.mode to change_streams_update_full or {both}"
+        yield Problem(CAPTURE_MODE_FULL_UPDATE_TYPE.name, f"capture.mode={mode} asks for no post-images", remedy)
 
 
 def _check_overrides(config: Config) -> Iterator[Problem]:

@@ -14,13 +14,13 @@ from tailrace.config.options.spark import SHAPE
 from tailrace.connectors.log_ports import Committed
 from tailrace.connectors.mongodb import takeover
 from tailrace.connectors.mongodb.catalog import Collections
-from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, RAW, TOO_LARGE, Client, Server
+from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, RAW, Client, Server
 from tailrace.connectors.mongodb.documents import KEY, Documents, sampled
 from tailrace.connectors.mongodb.log.batch import read_batch
 from tailrace.connectors.mongodb.log.changes import LogRange, changes
 from tailrace.connectors.mongodb.log.oplog import gap_of_oplog
 from tailrace.connectors.mongodb.log.pipeline import stages
-from tailrace.connectors.mongodb.log.stream import lost, opening_of, target, too_large
+from tailrace.connectors.mongodb.log.stream import lost, opening_of, target, unsent
 from tailrace.connectors.mongodb.options import (
     CAPTURE_MODE,
     CAPTURE_SCOPE,
@@ -185,8 +185,8 @@ class MongoConnector(SharedLogConnector):
         except OperationFailure as error:
             if error.code in HISTORY_LOST:
                 return LogGap(lost(self.config, at, FAILURES.line(error)))
-            if error.code == TOO_LARGE:
-                raise too_large(self.config, at) from error
+            if (refused := unsent(self.config, at, error)) is not None:
+                raise refused from error
             raise
         client[database].command({"killCursors": collection, "cursors": [answer["cursor"]["id"]]})
         return None

@@ -18,7 +18,7 @@ OVERRIDES = "snapshot.collection.filter.overrides"
 NAMING = TableNaming(DATABASE_TABLE, system_schemas="", system_tables=())
 SYSTEM_DATABASES = ("admin", "config", "local")
 LISTS = tuple(f"{kind}.{side}.list" for kind in ("database", "collection") for side in ("include", "exclude"))
-OPLOG = "oplog"
+OPLOG, REQUIRED, POST_IMAGE_REQUIRED = "oplog", "required", "post_image_required"
 _JAVA_STORE = "give a PEM file; PKCS12 is converted by `openssl pkcs12 -in store.p12 -out store.pem -nodes`"
 
 _ONE_SET = "mongodb.connection.string names the whole deployment: a replica set, or mongos"
@@ -131,9 +131,16 @@ CAPTURE = (
     ),
     CAPTURE_MODE_FULL_UPDATE_TYPE := Option(
         "capture.mode.full.update.type",
-        choice("lookup", "post_image"),
+        choice("lookup", "post_image", POST_IMAGE_REQUIRED),
         "lookup",
-        "Where the whole document of an update comes from: as it is when the change is read, or as the update left it.",
+        "Where the whole document of an update comes from: as it is when the change is read, or as the update left it. "
+        "With post_image_required an update without that is an error, otherwise it has none.",
+    ),
+    CAPTURE_MODE_PRE_IMAGE := Option(
+        "capture.mode.pre.image",
+        choice("when_available", REQUIRED),
+        "when_available",
+        "Whether a change without the document before it is an error, in a capture.mode with pre-images.",
     ),
     CAPTURE_SCOPE := Option(
         "capture.scope", choice("deployment", "database", "collection"), "deployment", "What is watched."

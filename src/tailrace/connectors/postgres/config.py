@@ -20,7 +20,7 @@ from tailrace.config.options.snapshot import HEARTBEAT_INTERVAL_MS
 from tailrace.config.overrides import check_overrides
 from tailrace.config.processors import check_processors
 from tailrace.config.resolve import Check, Config
-from tailrace.connectors.postgres.options import LSN_FLUSH_MODE, OPTIONS
+from tailrace.connectors.postgres.options import LSN_FLUSH_MODE, OLD, OPTIONS
 from tailrace.connectors.registry import elsewhere
 from tailrace.model.table_id import TableNaming
 
@@ -42,7 +42,7 @@ _CHECKS = (
 
 def resolve(properties: Mapping[str, object], checks: Sequence[Check] = ()) -> Config:
     """The checked Config of a PostgreSQL connector. Raises ConfigError naming every problem, also of `checks`."""
-    if str(properties.get("compat.version", "current")).strip() == "1.7":
+    if str(properties.get("compat.version", "current")).strip() == OLD:
         properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
     converters = split_list(from_mapping(properties).get("converters", ""))
     return _with_heartbeats(

@@ -201,12 +201,13 @@ REPLICATION = (
     Option("internal.log.position.check.enable", FLAG, "true", "Check the stored position.", CONNECT, "always done"),
 )
 
+OLD, NEWER = "1.7", "3.7"
 COMPATIBILITY = Option(
     "compat.version",
-    choice("current", "1.7"),
+    choice("current", OLD, NEWER),
     "current",
-    "Shape of records: today's, or that of Debezium 1.7 (schema.name.adjustment.mode is avro then, unless it is given, "
-    "and extended.headers.enabled false).",
+    "Shape of records: of Debezium 3.6; of 3.7, whose geometric types are structs; or of 1.7 "
+    "(schema.name.adjustment.mode is avro then, unless it is given, and extended.headers.enabled false).",
 )
 
 TYPES = (

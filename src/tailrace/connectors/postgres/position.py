@@ -13,7 +13,7 @@ from tailrace.config.options.events import PROVIDE_TRANSACTION_METADATA
 from tailrace.connectors.offset import SNAPSHOT, Reached, readable
 from tailrace.connectors.postgres.catalog.capturing import ENTRY, Capturing
 from tailrace.connectors.postgres.catalog.enum_labels import Labels
-from tailrace.connectors.postgres.options import COMPATIBILITY
+from tailrace.connectors.postgres.options import COMPATIBILITY, OLD
 from tailrace.model.schema import ConnectSchema, Field
 from tailrace.model.source import OffsetEntries, SourceBlock
 
@@ -45,7 +45,7 @@ SOURCE = SourceBlock(
 
 def source_block(config: Config) -> SourceBlock:
     """The block as `compat.version` wants it."""
-    if config[COMPATIBILITY] == "current":
+    if config[COMPATIBILITY] != OLD:
         return SOURCE
     fields = tuple(field for field in SOURCE.fields if not field.name.startswith("origin"))
     return SOURCE.as_old(fields, has_transaction=config[PROVIDE_TRANSACTION_METADATA])

@@ -11,8 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.config import Config
+from tailrace.config.options.events import TIME_PRECISION_MODE
 from tailrace.connectors.lost_values import became_null
-from tailrace.connectors.value_type import Convert, ValueType
+from tailrace.connectors.value_type import Convert, ValueType, is_native
 from tailrace.errors import DecodeError
 from tailrace.model.schema import ConnectSchema
 
@@ -22,6 +24,8 @@ LARGEST, SMALLEST = 2**63 - 1, -(2**63)
 # The units in which values are shown. ISO is text.
 DAYS, MILLIS, MICROS, NANOS, ISO = "days", "ms", "us", "ns", "iso"
 
+
+STRUCTURED = "structured"
 
 _DIGITS, _ORDINALS = {MILLIS: 3}, {3: "third", 6: "sixth"}
 
@@ -50,6 +54,12 @@ def _debezium(connect: str, name: str, unit: str, zero: object = 0) -> TimeForm:
 
 def _kafka(connect: str, name: str, unit: str) -> TimeForm:
     return TimeForm(ConnectSchema(connect, name=f"org.apache.kafka.connect.data.{name}", version=1), unit, 0)
+
+
+def precision_mode(config: Config) -> str:
+    """`time.precision.mode` of rows: those that become native types have numbers where events have structs."""
+    mode = config[TIME_PRECISION_MODE]
+    return "adaptive" if mode == STRUCTURED and is_native(config) else mode
 
 
 def date_form(mode: str) -> TimeForm:

@@ -152,6 +152,8 @@ def _fallback(schema: ConnectSchema) -> str:
     if schema.type == "bytes":
         return '"AA=="' if schema.name == _DECIMAL else '""'
     if schema.type == "struct":
+        if schema.empty is not None:
+            return schema.empty
         if schema.name == _POINT:
             return _ORIGIN
         if schema.name in _GEOMETRIES:

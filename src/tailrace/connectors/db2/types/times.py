@@ -8,22 +8,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.config.options.events import TIME_PRECISION_MODE
-from tailrace.connectors.types import temporal
-from tailrace.connectors.types.temporal import DAYS, ISO, MICROS, NANOS, clock_text
+from tailrace.connectors.types import structured, temporal
+from tailrace.connectors.types.temporal import DAY_US, DAYS, ISO, MICROS, NANOS, STRUCTURED, clock_text
 from tailrace.connectors.value_type import Convert, ValueType, is_strict, keeps_all
 from tailrace.model.arrow import join
 
 TYPES = ("DATE", "TIME", "TIMESTAMP")
 # The driver's timestamps end with microseconds; finer ones are read as text.
-_DRIVER_DIGITS = 6
+_DRIVER_DIGITS, _PRINTED = 6, "VARCHAR({})"
 # `2018-06-20-15.13.16.945104123` and the like; what is finer than a nanosecond is cut.
 _TEXT = r"^(?P<day>\d{4}-\d\d-\d\d)[-T ](?P<h>\d\d)[.:](?P<m>\d\d)[.:](?P<s>\d\d)(?:\.(?P<f>\d+))?\s*$"
 
 
 def temporal_type(name: str, scale: int, config: Config) -> ValueType:
     """A column of one of TYPES under `time.precision.mode`; `scale` is its digits of fraction."""
-    mode = config[TIME_PRECISION_MODE]
+    mode = temporal.precision_mode(config)
+    if mode == STRUCTURED:
+        return _structured_type(name, scale)
     if name == "DATE":
         form = temporal.date_form(mode)
         return form.read_by({DAYS: _days, ISO: _iso_date}[form.unit])
@@ -32,7 +33,26 @@ def temporal_type(name: str, scale: int, config: Config) -> ValueType:
         return form.read_by(_of_day(form.unit))
     form = temporal.timestamp_form(mode, scale, keeps_all=keeps_all(config))
     kind = form.read_by(_timestamp(form.unit, is_strict(config)), scale)
-    return kind if scale <= _DRIVER_DIGITS else replace(kind, text="VARCHAR({})")
+    return kind if scale <= _DRIVER_DIGITS else replace(kind, text=_PRINTED)
+
+
+def _structured_type(name: str, scale: int) -> ValueType:
+    """See `temporal_type`; by time.precision.mode=structured."""
+
+    def moments(found: pa.Array) -> pa.StructArray:
+        micros, rest = _parts(found)
+        days, of_day = structured.split_days(micros, DAY_US)
+        return structured.timestamps(days, pc.add(pc.multiply(of_day, 1000), rest), scale)
+
+    def clocks(found: pa.Array) -> pa.StructArray:
+        return structured.times(_of_day(NANOS)(found), 0)
+
+    if name == "DATE":
+        return structured.structured_type(structured.DATE, lambda found: structured.dates(_days(found)))
+    if name == "TIME":
+        return structured.structured_type(structured.TIME, clocks, 0)
+    kind = structured.structured_type(structured.TIMESTAMP, moments, scale)
+    return kind if scale <= _DRIVER_DIGITS else replace(kind, text=_PRINTED)
 
 
 def _days(found: pa.Array) -> pa.Array:

@@ -18,12 +18,15 @@ from tailrace.connectors.mongodb.config import stages as user_stages
 from tailrace.connectors.mongodb.options import (
     CAPTURE_MODE,
     CAPTURE_MODE_FULL_UPDATE_TYPE,
+    CAPTURE_MODE_PRE_IMAGE,
     CAPTURE_SCOPE,
     CAPTURE_TARGET,
     CURSOR_OVERSIZE_HANDLING_MODE,
     CURSOR_OVERSIZE_SKIP_THRESHOLD,
     CURSOR_PIPELINE_ORDER,
     FILTERS_MATCH_MODE,
+    POST_IMAGE_REQUIRED,
+    REQUIRED,
 )
 from tailrace.model.table import TableId
 
@@ -31,6 +34,8 @@ DROP, RENAME = "drop", "rename"
 STRUCTURAL = (DROP, RENAME)
 _OPERATIONS = {"c": ("insert",), "u": ("update", "replace"), "d": ("delete",)}
 Stage = dict[str, Any]
+# By capture.mode.full.update.type.
+_FULL_DOCUMENTS = {"lookup": "updateLookup", "post_image": "whenAvailable", POST_IMAGE_REQUIRED: "required"}
 
 
 def stages(config: Config, start: Stage) -> list[Stage]:
@@ -54,10 +59,10 @@ def _images(config: Config) -> Stage:
     mode = config[CAPTURE_MODE]
     found = {}
     if "update_full" in mode:
-        looks_up = config[CAPTURE_MODE_FULL_UPDATE_TYPE] == "lookup"
-        found["fullDocument"] = "updateLookup" if looks_up else "whenAvailable"
+        found["fullDocument"] = _FULL_DOCUMENTS[config[CAPTURE_MODE_FULL_UPDATE_TYPE]]
     if "pre_image" in mode:
-        found["fullDocumentBeforeChange"] = "whenAvailable"
+        is_required = config[CAPTURE_MODE_PRE_IMAGE] == REQUIRED
+        found["fullDocumentBeforeChange"] = "required" if is_required else "whenAvailable"
     return found
 
 

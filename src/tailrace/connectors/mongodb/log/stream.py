@@ -19,6 +19,7 @@ from tailrace.connectors.lost_log_remedies import NEW_CHECKPOINT, NEW_SNAPSHOT
 from tailrace.connectors.mongodb.client import (
     FAILURES,
     HISTORY_LOST,
+    NO_IMAGE,
     RAW,
     TOO_LARGE,
     Client,
@@ -108,8 +109,8 @@ class ChangeStream:
                 self.close()
                 if code_of(error) in HISTORY_LOST:
                     raise lost(self._config, self.position, FAILURES.line(error)) from error
-                if code_of(error) == TOO_LARGE:
-                    raise too_large(self._config, self.position) from error
+                if (refused := unsent(self._config, self.position, error)) is not None:
+                    raise refused from error
                 if not FAILURES.is_transient(error) and not is_cursor_gone(error):
                     with FAILURES.translated("the change stream cannot be read"):
                         raise
@@ -191,13 +192,30 @@ def lost(config: Config, position: str, why: str) -> OffsetError:
     )
 
 
-def too_large(config: Config, position: str) -> SourceError:
-    """The error for a change that the server cannot send, while the log is read or where it is opened behind one."""
+def unsent(config: Config, position: str, error: PyMongoError) -> SourceError | None:
+    """The error for a change that the server cannot send, while the log is read or where it is opened before one."""
+    if code_of(error) == TOO_LARGE:
+        return _too_large(config, position)
+    return _without_image(config, position, FAILURES.line(error)) if code_of(error) == NO_IMAGE else None
+
+
+def _too_large(config: Config, position: str) -> SourceError:
     return SourceError(
         "a change event is larger than the 16 MB that the server can send",
         where=f"{config[TOPIC_PREFIX]}: after position {position}",
         remedy="set cursor.oversize.handling.mode to split (servers from 6.0.9 on), or to skip with "
         "cursor.oversize.skip.threshold; a capture.mode without pre-images makes events smaller",
+    )
+
+
+def _without_image(config: Config, position: str, why: str) -> SourceError:
+    """The server does not have the image, or no longer."""
+    return SourceError(
+        f"the server has no document before or after a change, and it is required ({why})",
+        where=f"{config[TOPIC_PREFIX]}: after position {position}",
+        remedy="let the collection keep images (db.runCommand({collMod: ..., changeStreamPreAndPostImages: {enabled: "
+        "true}})), for changes from then on; to pass this one, set capture.mode.pre.image=when_available and "
+        "capture.mode.full.update.type=post_image until it is read",
     )
 
 

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.config.options.events import TIME_PRECISION_MODE
 from tailrace.connectors.postgres.options import INTERVAL_HANDLING_MODE, ROWS_FOR_REPLICA
 from tailrace.connectors.types import temporal
 from tailrace.connectors.types.temporal import DAY_US, DAYS, ISO, LARGEST, MICROS, MILLIS, NANOS, SMALLEST
@@ -33,7 +32,7 @@ TYPES = ("date", "time", "timetz", "timestamp", "timestamptz", "interval")
 
 def temporal_type(name: str, modifier: int, config: Config) -> ValueType:
     """A column of one of TYPES under `time.precision.mode` and `interval.handling.mode`."""
-    mode = config[TIME_PRECISION_MODE]
+    mode = temporal.precision_mode(config)
     digits = 6 if modifier < 0 else modifier
     if name == "interval":
         mode, is_exact = config[INTERVAL_HANDLING_MODE], config[ROWS_FOR_REPLICA]
@@ -70,7 +69,7 @@ def driver_date(config: Config) -> ValueType:
 
     Defaults are not read by the driver.
     """
-    form = temporal.date_form(config[TIME_PRECISION_MODE])
+    form = temporal.date_form(temporal.precision_mode(config))
     plain = {DAYS: days, ISO: _iso_date}[form.unit]
 
     def convert(text: pa.Array) -> pa.Array:
@@ -199,16 +198,20 @@ _ZONE = r"^(?P<clock>[\d:.]+)(?P<sign>[+-])(?P<hours>\d\d)(?::(?P<minutes>\d\d))
 
 def zoned_time_text(text: pa.Array) -> pa.Array:
     """TIMETZ moved to UTC, `11:51:30.123789Z`, with no more digits of fraction than it needs."""
-    parts = pc.extract_regex(text, _ZONE)
-    if parts.null_count != text.null_count:
-        raise DecodeError("a TIMETZ value is not in ISO output")
-    clock = time_us(pc.struct_field(parts, "clock"))
-    offset = _seconds(parts)
+    clock, offset = clock_and_offset(text)
     shifted = pc.subtract(clock, pc.multiply(offset, 1_000_000)).to_numpy(zero_copy_only=False)
     nulls = temporal.nulls_of(text)
     within = np.mod(np.nan_to_num(shifted).astype(np.int64), DAY_US)
     # 24:00 is 00:00, as in the reference engine.
     return join(temporal.clock_text(pa.array(within, mask=nulls)), "Z")
+
+
+def clock_and_offset(text: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """TIMETZ as microseconds of its day and its offset in seconds."""
+    parts = pc.extract_regex(text, _ZONE)
+    if parts.null_count != text.null_count:
+        raise DecodeError("a TIMETZ value is not in ISO output")
+    return time_us(pc.struct_field(parts, "clock")), _seconds(parts)
 
 
 def _seconds(parts: pa.StructArray) -> pa.Array:
@@ -246,7 +249,7 @@ def _iso_timestamp(text: pa.Array) -> pa.Array:
     return temporal.patched(text, join(pc.replace_substring(text, " ", "T"), "Z"), _PLAIN, odd)
 
 
-_INFINITE = ("infinity", "-infinity")
+INFINITE = ("infinity", "-infinity")
 # Microseconds of a month of 365.25 / 12 days, a day, an hour, a minute, a second and themselves.
 _FACTORS = (2_629_800_000_000, 86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000, 1)
 _INTERVAL = (
@@ -258,8 +261,8 @@ _INTERVAL = (
 def _interval(mode: str, in_us: Callable[[pa.Array], pa.Array]) -> ValueType:
     """Infinities are the outermost values. `in_us` makes numbers of the texts of finite ones."""
     if mode == "string":
-        convert = _infinite(interval_text, *_INFINITE)
-        return ValueType(_span("string", "Interval"), pa.string(), convert, "P0Y0M0DT0H0M0S")
+        nothing = "P0Y0M0DT0H0M0S"
+        return ValueType(_span("string", "Interval"), pa.string(), _infinite(interval_text, *INFINITE), nothing)
     convert = _infinite(in_us, LARGEST, SMALLEST)
     return ValueType(_span("int64", "MicroDuration"), pa.int64(), convert, 0, loses="its months and days")
 
@@ -274,7 +277,7 @@ def _infinite(
     """A conversion of INTERVAL that knows its infinities, which came with PostgreSQL 17."""
 
     def convert(text: pa.Array) -> pa.Array:
-        is_highest, is_lowest = (pc.equal(text, literal(printed)) for printed in _INFINITE)
+        is_highest, is_lowest = (pc.equal(text, literal(printed)) for printed in INFINITE)
         if not pc.any(pc.or_(is_highest, is_lowest)).as_py():
             return finite(text)
         rest = finite(pc.if_else(pc.or_(is_highest, is_lowest), pa.scalar(None, text.type), text))
@@ -283,7 +286,8 @@ def _infinite(
     return convert
 
 
-def _interval_parts(text: pa.Array) -> dict[str, pa.Array]:
+def interval_parts(text: pa.Array) -> dict[str, pa.Array]:
+    """Years, months, days, hours, minutes and seconds of ISO 8601 durations, as texts of numbers."""
     parts = pc.extract_regex(text, _INTERVAL)
     if parts.null_count != text.null_count:
         raise DecodeError("an INTERVAL value is not in ISO 8601 output")
@@ -315,7 +319,7 @@ def _interval_numbers(text: pa.Array) -> tuple[npt.NDArray[np.float64], ...]:
     """Months, days, hours, minutes, seconds and microseconds, as whole numbers."""
     years, months, days, hours, minutes, read = (
         pc.fill_null(pc.cast(piece, pa.float64()), 0).to_numpy(zero_copy_only=False)
-        for piece in _interval_parts(text).values()
+        for piece in interval_parts(text).values()
     )
     seconds = np.trunc(read)
     return years * 12 + months, days, hours, minutes, seconds, np.rint((read - seconds) * 1e6)
@@ -333,7 +337,7 @@ def _outermost(about: npt.NDArray[np.float64], values: npt.NDArray[Any]) -> npt.
 
 def interval_text(text: pa.Array) -> pa.Array:
     """INTERVAL as `P1Y2M3DT4H5M6.789S`, every part present."""
-    parts = _interval_parts(text)
+    parts = interval_parts(text)
     pieces = ["P", parts["years"], "Y", parts["months"], "M", parts["days"], "DT"]
     pieces += [parts["hours"], "H", parts["minutes"], "M", parts["seconds"], "S"]
     return join(*pieces)

@@ -18,27 +18,37 @@ from tailrace.config.options.events import BINARY_HANDLING_MODE
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.lost_values import became_null
 from tailrace.connectors.postgres.log.protocol import arrays
-from tailrace.connectors.postgres.options import HSTORE_HANDLING_MODE, INCLUDE_UNKNOWN_DATATYPES
+from tailrace.connectors.postgres.options import (
+    COMPATIBILITY,
+    HSTORE_HANDLING_MODE,
+    INCLUDE_UNKNOWN_DATATYPES,
+    NEWER,
+)
 from tailrace.connectors.postgres.types import (
     binary_temporal,
     bits,
     extensions,
     nested_arrays,
     numbers,
+    planar,
     temporal,
     unmapped,
 )
 from tailrace.connectors.postgres.types.driver_times import as_read_from_arrays
 from tailrace.connectors.postgres.types.geometry import geometries, points
 from tailrace.connectors.postgres.types.pg_type import PgType
+from tailrace.connectors.postgres.types.source_type import size
+from tailrace.connectors.postgres.types.structured import structured_type
 from tailrace.connectors.types import geometry
 from tailrace.connectors.types.binary import binary_type
+from tailrace.connectors.types.temporal import STRUCTURED, precision_mode
 from tailrace.connectors.value_type import (
     AS_IS,
     Binary,
     ValueType,
     as_string,
     cast_type,
+    is_native,
     is_strict,
     keeps_all,
     text_type,
@@ -88,6 +98,8 @@ _PLAIN: dict[str, ValueType] = {
     ),
     "sparsevec": ValueType(extensions.SPARSE_VECTOR, extensions.SPARSE_TYPE, extensions.sparse_vectors, None),
 }
+# With compat.version=3.7; in the earlier release those of planar.py have no mapping.
+_NEWER = {**planar.TYPES, "geometry": planar.with_extensions(geometries)}
 # The catalog's arrays from 0: types of their own, which the reference engine takes for arrays by their category.
 _VECTORS = {"oidvector": ("int64", pa.int64()), "int2vector": ("int16", pa.int16())}
 # In the reference engine elements of these are not optional, nor are those of enums and of types without a mapping.
@@ -118,6 +130,8 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
     is_null = Fault.NULL_NAMES in faults and in_log and not config[INCLUDE_UNKNOWN_DATATYPES]
     if pg.name == "name" and is_null:
         return ValueType(ConnectSchema("string"), pa.string(), lambda text: pa.nulls(len(text), pa.string()))
+    if config[COMPATIBILITY] == NEWER and pg.name in _NEWER and not is_native(config):
+        return _NEWER[pg.name]
     if pg.name in _PLAIN:
         return _PLAIN[pg.name]
     if pg.name in _VECTORS:
@@ -133,6 +147,8 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
         return numbers.numeric(modifier, config)
     if pg.name == "money":
         return numbers.money(config)
+    if pg.name in temporal.TYPES and precision_mode(config) == STRUCTURED:
+        return structured_type(pg.name, size(pg.name, modifier)[1], is_strict(config))
     if pg.name == "date" and Fault.DRIVER_DATES in faults and not in_log:
         return temporal.driver_date(config)
     if pg.name in temporal.TYPES:
@@ -176,7 +192,7 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
             null = pc.or_(
                 null, _having(found.lists, values.is_null(), "a null element (elements are required)", strict)
             )
-        if Fault.DRIVER_TIMES in faults:
+        if Fault.DRIVER_TIMES in faults and precision_mode(config) != STRUCTURED:
             values = as_read_from_arrays(element.name, values)
         mask = null if null.true_count else None
         return pa.ListArray.from_arrays(found.lists.offsets, item.convert(values), type=arrow, mask=mask)

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.config.options.events import TIME_PRECISION_MODE
-from tailrace.connectors.types import temporal
-from tailrace.connectors.types.temporal import DAYS, ISO, LARGEST, MICROS, MILLIS, NANOS
+from tailrace.connectors.types import structured, temporal
+from tailrace.connectors.types.temporal import DAYS, ISO, LARGEST, MICROS, MILLIS, NANOS, STRUCTURED
 from tailrace.connectors.value_type import Binary, Convert, ValueType, is_strict, keeps_all
 from tailrace.errors import DecodeError
 from tailrace.model.arrow import join, literal
@@ -27,6 +26,7 @@ _TEXT = {
     "datetimeoffset": "CONVERT(varchar(34), {}, 121)",
 }
 _TICKS_A_SECOND, _TICK_NS = 10_000_000, 100
+_DAY_TICKS = 86_400 * _TICKS_A_SECOND
 _DIGITS = 7
 # The driver's dates and times have microseconds, and no offset.
 _DRIVERS_DIGITS = 6
@@ -34,8 +34,10 @@ _DRIVERS_DIGITS = 6
 
 def temporal_type(name: str, scale: int, config: Config) -> ValueType:
     """A column of one of TYPES under `time.precision.mode`; `scale` is its digits of fraction."""
-    mode = config[TIME_PRECISION_MODE]
+    mode = temporal.precision_mode(config)
     digits = {"datetime": 3, "smalldatetime": 0}.get(name, scale)
+    if mode == STRUCTURED:
+        return _structured_type(name, digits)
     convert: Convert
     if name == "datetimeoffset":
         zoned = temporal.zoned_timestamp_form(0).read_by(offset_text, digits)
@@ -49,15 +51,52 @@ def temporal_type(name: str, scale: int, config: Config) -> ValueType:
     else:
         form, strict = temporal.timestamp_form(mode, digits, keeps_all=keeps_all(config)), is_strict(config)
         convert = (lambda text: _nanoseconds(text, strict)) if form.unit == NANOS else _TIMESTAMPS[form.unit]
-    as_values = Binary("{}", lambda found: convert(pc.cast(found, pa.string())))
-    is_exact = name == "date" or digits <= _DRIVERS_DIGITS
     of_default = None if name in ("date", "time") else (lambda text: convert(_completed(text)))
     return replace(
         form.read_by(convert, 0 if name == "date" else digits),
         text=_TEXT[name],
-        binary=as_values if is_exact else None,
+        binary=_binary(name, digits, convert),
         of_default=of_default,
     )
+
+
+def _binary(name: str, digits: int, convert: Convert) -> Binary | None:
+    """The driver's own values, where these have all digits."""
+    is_exact = name == "date" or digits <= _DRIVERS_DIGITS
+    return Binary("{}", lambda found: convert(pc.cast(found, pa.string()))) if is_exact else None
+
+
+def _structured_type(name: str, digits: int) -> ValueType:
+    """See `temporal_type`; by time.precision.mode=structured."""
+
+    def moments(text: pa.Array) -> pa.StructArray:
+        days, ticks = structured.split_days(_ticks(text), _DAY_TICKS)
+        return structured.timestamps(days, pc.multiply(ticks, _TICK_NS), digits)
+
+    def clocks(text: pa.Array) -> pa.StructArray:
+        return structured.times(pc.multiply(_of_day(text), _TICK_NS), digits)
+
+    def dates(text: pa.Array) -> pa.StructArray:
+        return structured.dates(_days(text))
+
+    if name == "datetimeoffset":
+        zoned = structured.structured_type(structured.ZONED_TIMESTAMP, lambda text: _zoned(text, digits), digits)
+        return replace(zoned, text=_TEXT[name])
+    kinds: dict[str, tuple[str, Convert]] = {"date": (structured.DATE, dates), "time": (structured.TIME, clocks)}
+    kind, convert = kinds.get(name, (structured.TIMESTAMP, moments))
+    found = structured.structured_type(kind, convert, digits)
+    return replace(found, text=_TEXT[name], binary=_binary(name, digits, convert))
+
+
+def _zoned(text: pa.Array, digits: int) -> pa.StructArray:
+    """DATETIMEOFFSET by the parts of its own clock, and its offset."""
+    found = _offset_parts(text)
+    day, clock, fraction, offset = (pc.struct_field(found, name) for name in ("day", "time", "digits", "offset"))
+    days, ticks = structured.split_days(_ticks(join(day, " ", clock, fraction)), _DAY_TICKS)
+    hours, minutes = (pc.cast(pc.utf8_slice_codeunits(offset, at, at + 2), pa.int32()) for at in (1, 4))
+    seconds = pc.add(pc.multiply(hours, 3600), pc.multiply(minutes, 60))
+    signed = pc.if_else(pc.starts_with(offset, "-"), pc.negate(seconds), seconds)
+    return structured.zoned_timestamps(days, pc.multiply(ticks, _TICK_NS), signed, digits)
 
 
 # As the server's PARSE reads them in us_english, the language of a login without another one.
@@ -156,16 +195,22 @@ def offset_text(text: pa.Array) -> pa.Array:
 
     Raises DecodeError for another form.
     """
-    parts = pc.extract_regex(
-        text, r"^(?P<day>[\d-]{10})[ T](?P<time>[\d:]{8})(?P<digits>\.\d+)? ?(?P<offset>[+-]\d\d:\d\d)$"
-    )
-    if parts.null_count != text.null_count:
-        raise DecodeError("a DATETIMEOFFSET is not in ISO form")
+    parts = _offset_parts(text)
     digits = pc.utf8_rtrim(pc.utf8_rtrim(parts.field("digits"), "0"), ".")
     offset = parts.field("offset")
     zone = pc.if_else(pc.equal(offset, literal("+00:00")), literal("Z"), offset)
     shown = join(parts.field("day"), "T", parts.field("time"), digits, zone)
     return pc.if_else(text.is_valid(), shown, literal(None))
+
+
+def _offset_parts(text: pa.Array) -> pa.StructArray:
+    """Day, time, digits (with their point) and offset. Raises DecodeError for another form."""
+    parts = pc.extract_regex(
+        text, r"^(?P<day>[\d-]{10})[ T](?P<time>[\d:]{8})(?P<digits>\.\d+)? ?(?P<offset>[+-]\d\d:\d\d)$"
+    )
+    if parts.null_count != text.null_count:
+        raise DecodeError("a DATETIMEOFFSET is not in ISO form")
+    return parts
 
 
 def moments(text: pa.Array) -> pa.Array:
