@@ -57,9 +57,8 @@ def _kafka(connect: str, name: str, unit: str) -> TimeForm:
 
 
 def precision_mode(config: Config) -> str:
-    """`time.precision.mode` of rows: those that become native types have numbers where events have structs."""
-    mode = config[TIME_PRECISION_MODE]
-    return "adaptive" if mode == STRUCTURED and is_native(config) else mode
+    """`time.precision.mode` of rows. Those that become native types are of full precision in any mode."""
+    return "adaptive" if is_native(config) else config[TIME_PRECISION_MODE]
 
 
 def date_form(mode: str) -> TimeForm:
