@@ -194,7 +194,9 @@ class Stored:
         for name in dropped:
             identity = self.columns.pop(name, None)
             self.made += identity is None  # it was added since
+            self.begun.pop(name, None)  # a new column of that name is another one
         self.columns = {renamed.get(name, name): identity for name, identity in self.columns.items()}
+        self.begun = {renamed.get(name, name): kind for name, kind in self.begun.items()}
 
     def emptied(self) -> None:
         """Note that a change of the log removed all rows: what rows were stored then does not matter any more."""

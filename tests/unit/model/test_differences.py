@@ -36,3 +36,10 @@ def test_removing_all_rows_alone_tells_nothing() -> None:
     now = Structure("1", {"id": "1"}, types=PLAIN.types, storage=("b",), made=1, is_untold=True)
     found = differences(emptied(), now)
     assert (found.values, found.why) == ((), ())
+
+
+def test_a_column_that_is_dropped_is_not_the_one_that_gets_its_name() -> None:
+    stored = emptied()
+    stored.begun = {"id": "int", "new": "uuid", "old": "text"}
+    stored.altered({"old": "renamed"}, ["new"])
+    assert stored.begun == {"id": "int", "renamed": "text"}
