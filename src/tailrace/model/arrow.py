@@ -73,7 +73,7 @@ def is_constant(texts: pa.Array) -> bool:
 
 
 def are_equal(matrix: Octets) -> bool:
-    """Whether the rows of a matrix, of which there is one at least, are equal."""
+    """Whether all rows of a matrix are equal; it has one at least."""
     data, size = matrix.ravel(), matrix.shape[1]
     return bool((matrix[0] == matrix[-1]).all() and (data[size:] == data[: len(data) - size]).all())
 

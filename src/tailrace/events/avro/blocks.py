@@ -24,7 +24,7 @@ _BITS, _LONGEST = 7, 10  # of a byte of a varint; the bytes of the longest
 
 @dataclass(frozen=True)
 class Block:
-    """Bytes of rows: a matrix of as many rows, of which each keeps those that its shape says.
+    """Bytes of rows: a matrix of as many rows. Its shape says which bytes of a row are kept.
 
     A shape has a flag for each byte. `shape` has the place of each row's in `shapes`; None if there is one.
     """

@@ -234,7 +234,7 @@ def nameless(changes: NativeChanges) -> str | None:
 def steps_of(changes: NativeChanges, codes: npt.NDArray[np.int64]) -> tuple[Steps, npt.NDArray[np.int64]]:
     """Changes as deletions and puts of keys, in order; an update that changes the key is both.
 
-    `codes` are those of `NativeChanges.keys`. Raises TableError for a deletion of which the log does not say the row.
+    `codes` are those of `NativeChanges.keys`. Raises TableError for a deletion whose row the log does not contain.
     """
     before, after, old = np.split(codes, 3)
     has_before = changes.has_old_key

@@ -131,7 +131,7 @@ def _numbers(text: pa.Array, count: int | None = None) -> tuple[Numbers, Places]
 
 
 def _columns(text: pa.Array, count: int) -> list[pa.Array]:
-    """The numbers of each text, of which it has so many, as columns; null where the text is."""
+    """The numbers of each text, as so many columns; null where the text is null."""
     numbers, counts = _numbers(text, count)
     found = numbers.reshape(-1, count)
     places = pa.array(np.cumsum(counts // count) - 1, mask=text.is_null().to_numpy(zero_copy_only=False))
