@@ -24,6 +24,8 @@ install()
 HERE = Path(__file__).parent
 # What the default suite tests with each format of replicas, on one database; the rest is in the long one.
 SHORT = ("a_replica_has_the_rows_of_its_source", "a_truncate_empties_a_replica")
+# What the default suite kills, where it does.
+IN_LONGER_TESTS = ("a_pipeline_killed_under_load_resumes",)
 
 
 @pytest.fixture(scope="session", params=SUBJECTS, ids=lambda subject: subject.connector)
@@ -63,33 +65,27 @@ def behaviours(item: pytest.Item) -> tuple[str, str]:
     return name, f"{name}[{'-'.join(parameters)}]" if parameters else name
 
 
-def is_of_another_lake(item: pytest.Item) -> bool:
-    """Whether a moment at which a pipeline is killed is tried with another format of replicas.
-
-    A run takes a minute. Each database has all moments, each format every third one.
-    """
-    if HERE not in item.path.parents:
+def is_within_another(item: pytest.Item) -> bool:
+    """Whether `make crash` tries with the same pipeline, in a longer test, what this one tries in the default suite."""
+    if item.path != HERE / "test_killed.py":
         return False
     parameters = item.callspec.params  # type: ignore[attr-defined]
-    return "seed" in parameters and LAKES.index(parameters["lake"]) != parameters["seed"] % len(LAKES)
+    is_default = parameters["subject"].is_killed and parameters["lake"] is LAKES[0]
+    return behaviours(item)[0] in IN_LONGER_TESTS and not is_default
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what a subject says it lacks; what it says must be the name of a behaviour."""
-    others = [item for item in items if is_of_another_lake(item)]
+    others = [item for item in items if is_within_another(item)]
     config.hook.pytest_deselected(items=others)
-    items[:] = [item for item in items if not is_of_another_lake(item)]
+    items[:] = [item for item in items if not is_within_another(item)]
     own = [item for item in items if HERE in item.path.parents]
     for item in own:
         subject: Subject = item.callspec.params["subject"]  # type: ignore[attr-defined]
-        if item.path.name == "test_killed.py" and not subject.is_killed:
-            item.add_marker(pytest.mark.crash)
         lake: TestedLake = item.callspec.params.get("lake", LAKES[0])  # type: ignore[attr-defined]
         if lake is not LAKES[0] and (subject is not SUBJECTS[0] or behaviours(item)[0] not in SHORT):
             item.add_marker(pytest.mark.long)
-        if lake is not LAKES[0] and item.path.name == "test_killed.py":
-            item.add_marker(pytest.mark.crash)
         for name in behaviours(item):
             if name in subject.long:
                 item.add_marker(pytest.mark.long)

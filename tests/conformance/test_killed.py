@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from tailrace.pipeline.complete import stored
-from tests.conformance.lakes import TestedLake
+from tests.conformance.lakes import LAKES, TestedLake
 from tests.conformance.pipelines import Line
 from tests.conformance.subject import KEY, NOTE, VALUE, Delete, Insert, Subject, Update
 from tests.conformance.traffic import inserting, traffic
 
-# Each run starts Spark, on a machine that may be busy.
-pytestmark = pytest.mark.timeout(600)
+# Up to a dozen starts of Spark, on a machine that may be busy.
+pytestmark = pytest.mark.timeout(1800)
 
 COMMAND = [sys.executable, "-c", "from tailrace.cli.main import main; main()", "run"]
 SPARK = {
@@ -31,15 +31,18 @@ SPARK = {
 }
 TABLES = ("items", "bag")
 ROWS, START_S = 500, 240
-# Where the driver dies, at which passage. In the default suite one: in the stream, with the snapshot behind it.
+# Where the driver dies, at which passage of a run: first in the snapshot, then in the stream.
 PLACES = [
-    pytest.param("after-write", 1, marks=pytest.mark.crash),
-    pytest.param("after-plan", 1, marks=pytest.mark.crash),
-    pytest.param("after-read", 1, marks=pytest.mark.crash),
-    pytest.param("after-plan", 3, marks=pytest.mark.crash),
+    ("after-plan", 1),
+    ("after-read", 1),
+    ("after-write", 1),
+    ("after-plan", 3),
     ("after-commit", 3),
-    pytest.param("after-write", 4, marks=pytest.mark.crash),
+    ("after-write", 4),
 ]
+IN_A_BATCH = ("after-plan", "after-read", "after-table", "after-write")
+# For how long a run that has planned a batch goes on; each format of replicas has a part of them.
+MOMENTS_S = [number / 5 for number in range(15)]
 
 
 @pytest.fixture
@@ -102,32 +105,51 @@ def killed(line: Line, process: subprocess.Popen[bytes], place: str, nth: int) -
     assert not failpoint.exists()
 
 
-@pytest.mark.parametrize(("place", "nth"), PLACES)
-def test_a_pipeline_killed_under_load_resumes(line: Line, place: str, nth: int) -> None:
+def test_a_pipeline_killed_under_load_resumes(line: Line) -> None:
     with traffic(line.source, *TABLES), run(line) as process:
-        killed(line, process, place, nth)
+        killed(line, process, "after-commit", 3)
     finish(line)
 
 
 @pytest.mark.crash
-@pytest.mark.parametrize(("place", "nth"), [("after-write", 3), ("after-plan", 3), ("after-commit", 3)])
-def test_what_is_complete_when_a_pipeline_is_killed_is_in_its_replica(line: Line, place: str, nth: int) -> None:
-    def until() -> int:
-        return stored(str(line.folder / "state")).until_us or 0
+def test_a_pipeline_killed_at_each_place_resumes(line: Line) -> None:
+    with traffic(line.source, *TABLES):
+        for place, nth in PLACES:
+            with run(line) as process:
+                killed(line, process, place, nth)
+    finish(line)
 
-    with inserting(line.source, "items") as returned, run(line) as process:
+
+@pytest.mark.crash
+def test_what_is_complete_when_a_pipeline_is_killed_is_in_its_replica(line: Line) -> None:
+    for place in ("after-write", "after-plan", "after-commit"):
+        killed_when_complete(line, place, 3)
+    until = complete_until(line)
+    finish(line)
+    assert complete_until(line) >= until
+
+
+def complete_until(line: Line) -> int:
+    """Until when the replica is said to be complete, in microseconds since 1970; 0 if nothing is said."""
+    return stored(str(line.folder / "state")).until_us or 0
+
+
+def killed_when_complete(line: Line, place: str, nth: int) -> None:
+    """Have the driver die once some rows of this run are said to be in the replica, and see that they are."""
+    earlier = complete_until(line)
+    last = max(row[KEY] for row in line.source.rows("items"))
+    with inserting(line.source, "items", after=last) as returned, run(line) as process:
         deadline = time.monotonic() + START_S
-        while not until() or not returned or until() < min(returned.values()) * 1e6:
+        while not returned or complete_until(line) < min(returned.values()) * 1e6:
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.1)
         killed(line, process, place, nth)
-    said = until()
-    before = {key for key, at in returned.items() if at * 1e6 < said}
-    assert before
-    assert before <= {row[KEY] for row in line.replica("items")}
-    finish(line)
-    assert until() >= said
+    until = complete_until(line)
+    assert until >= earlier
+    rows = {key for key, at in returned.items() if at * 1e6 < until}
+    assert rows
+    assert rows <= {row[KEY] for row in line.replica("items")}
 
 
 def letters(line: Line, table: str) -> list[tuple[str, int]]:
@@ -144,12 +166,7 @@ def distort(line: Line, lake: TestedLake, table: str) -> None:
 
 
 @pytest.mark.crash
-@pytest.mark.parametrize(
-    ("place", "nth"), [("after-plan", 1), ("after-read", 1), ("after-table", 1), ("after-write", 1)]
-)
-def test_a_pipeline_killed_while_a_table_is_set_aside_resumes(
-    line: Line, lake: TestedLake, place: str, nth: int
-) -> None:
+def test_a_pipeline_killed_while_a_table_is_set_aside_resumes(line: Line, lake: TestedLake) -> None:
     aside, other = TABLES
     # Otherwise it is read again by itself, and nothing is left for `retry`.
     line.content["sink"]["replica"]["on_incomplete"] = "tell"
@@ -161,8 +178,9 @@ def test_a_pipeline_killed_while_a_table_is_set_aside_resumes(
         *(Insert(table, {KEY: ROWS, VALUE: 1, NOTE: "new"}) for table in TABLES),
         *(Update(table, 1, {VALUE: 2}) for table in TABLES),
     )
-    with run(line) as process:
-        killed(line, process, place, nth)
+    for place in IN_A_BATCH:
+        with run(line) as process:
+            killed(line, process, place, 1)
     line.source.commit(*(Delete(table, 2) for table in TABLES))
     read_rest(line, code=1)
     assert line.equals(other)
@@ -172,8 +190,9 @@ def test_a_pipeline_killed_while_a_table_is_set_aside_resumes(
 
     lake.drop(line.folder, line.source.id(aside).unique)
     line.command("retry")
-    with run(line) as process:
-        killed(line, process, place, nth)
+    for place in IN_A_BATCH:
+        with run(line) as process:
+            killed(line, process, place, 1)
     line.source.commit(*(Update(table, 3, {VALUE: 4}) for table in TABLES))
     with run(line) as process:  # a run of what is there now leaves a snapshot that was asked for to the next one
         until_equal(line, process)
@@ -185,15 +204,14 @@ def test_a_pipeline_killed_while_a_table_is_set_aside_resumes(
 
 
 @pytest.mark.crash
-@pytest.mark.parametrize("seed", range(15))
-def test_a_pipeline_killed_at_any_moment_resumes(line: Line, seed: int) -> None:
+def test_a_pipeline_killed_at_any_moment_resumes(line: Line, lake: TestedLake) -> None:
     with traffic(line.source, *TABLES):
-        for number in range(3):
+        for number, moment_s in enumerate(MOMENTS_S[LAKES.index(lake) :: len(LAKES)]):
             with run(line) as process:
                 _until_begun(line, process, number)
-                if number == 1 and line.subject.is_altered_under_load:
+                if number == 2 and line.subject.is_altered_under_load:
                     line.source.add_column(TABLES[0], "more")
-                time.sleep(seed / 5)
+                time.sleep(moment_s)
     finish(line)
 
 

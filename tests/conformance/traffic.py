@@ -21,12 +21,15 @@ def traffic(source: Source, *tables: str, pause: float = 0.05) -> Iterator[None]
 
 
 @contextmanager
-def inserting(source: Source, table: str) -> Iterator[dict[int, float]]:
-    """Transactions that insert a row each; by KEY the time at which the commit had returned. Raises as `traffic`."""
+def inserting(source: Source, table: str, after: int = FIRST_KEY - 1) -> Iterator[dict[int, float]]:
+    """Transactions that insert a row each, with keys above `after`; by KEY the time at which the commit had returned.
+
+    Raises as `traffic`.
+    """
     returned: dict[int, float] = {}
 
     def insert(number: int, over: threading.Event) -> None:
-        key = FIRST_KEY + number
+        key = after + 1 + number
         while not over.wait(0.01):
             source.commit(Insert(table, {KEY: key, VALUE: 0, NOTE: None}))
             returned[key] = time.time()
