@@ -24,7 +24,7 @@ install()
 HERE = Path(__file__).parent
 # What the default suite tests with each format of replicas, on one database; the rest is in the long one.
 SHORT = ("a_replica_has_the_rows_of_its_source", "a_truncate_empties_a_replica")
-# What the default suite kills, where it does.
+# What the default suite tries with one format of replicas.
 IN_LONGER_TESTS = ("a_pipeline_killed_under_load_resumes",)
 
 
@@ -66,12 +66,11 @@ def behaviours(item: pytest.Item) -> tuple[str, str]:
 
 
 def is_within_another(item: pytest.Item) -> bool:
-    """Whether `make crash` tries with the same pipeline, in a longer test, what this one tries in the default suite."""
-    if item.path != HERE / "test_killed.py":
+    """Whether `make crash` tries in a longer test, with the same pipeline, what this one does."""
+    if HERE not in item.path.parents:
         return False
-    parameters = item.callspec.params  # type: ignore[attr-defined]
-    is_default = parameters["subject"].is_killed and parameters["lake"] is LAKES[0]
-    return behaviours(item)[0] in IN_LONGER_TESTS and not is_default
+    lake = item.callspec.params.get("lake")  # type: ignore[attr-defined]
+    return behaviours(item)[0] in IN_LONGER_TESTS and lake is not LAKES[0]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -83,6 +82,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     own = [item for item in items if HERE in item.path.parents]
     for item in own:
         subject: Subject = item.callspec.params["subject"]  # type: ignore[attr-defined]
+        if item.path.name == "test_killed.py" and not subject.is_killed:
+            item.add_marker(pytest.mark.crash)
         lake: TestedLake = item.callspec.params.get("lake", LAKES[0])  # type: ignore[attr-defined]
         if lake is not LAKES[0] and (subject is not SUBJECTS[0] or behaviours(item)[0] not in SHORT):
             item.add_marker(pytest.mark.long)
