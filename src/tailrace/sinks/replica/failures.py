@@ -24,13 +24,20 @@ _LOST = (CommitFailedError, LostRaceError)
 _CAUSE, _COLOURS = "↳", re.compile(r"\x1b\[[0-9;]*m")
 _ATTEMPTS = 5
 _PAUSE_S = 0.2
-# Words of errors about a storage, which all tables have: deltalake has no class for them.
+# What the storage's own library says; other words of an error may be the names and values of a user's columns.
 _OF_THE_STORAGE = re.compile(
-    r"object ?store|generic (s3|gcs|azure|microsoftazure|http|localfilesystem|local)|connection|connect error"
-    r"|timed? ?out|dns|credential|unauthori[sz]ed|forbidden|access ?denied|error sending request|too many open files"
-    r"|certificate",
+    r"generic (?!deltatable)\w+ error|error performing [a-z]+ |error sending request|operation timed out after"
+    r"|\(os error \d+\)|\bos \{ code: \d+",
     re.IGNORECASE,
 )
+_NUMBER = re.compile(r"\(os error (\d+)\)|\bOs \{ code: (\d+)|\[Errno (\d+)\]", re.IGNORECASE)
+# A file of a table, where the storage is there.
+_LOST_FILE = re.compile(r"object at location \S+ not found(?!.*(bucket|container))", re.IGNORECASE | re.DOTALL)
+# Arrow raises an error of its own where a library beneath it fails while rows are read.
+_BENEATH_ARROW = "External error"
+_DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
+# What Rust's libraries raise where they give up; its class can be named by its name alone.
+_PANIC = "PanicException"
 
 
 def retried(place: Target, attempt: Callable[[], T], attempts: int = _ATTEMPTS) -> T:
@@ -44,26 +51,28 @@ def retried(place: Target, attempt: Callable[[], T], attempts: int = _ATTEMPTS) 
             raise failed(place, error) from error
         time.sleep(_PAUSE_S * (_ATTEMPTS + 1 - attempts))
         return retried(place, attempt, attempts - 1)
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
+            raise
         raise failed(place, error) from error
 
 
-def failed(place: Target, error: Exception, where: str | None = None) -> SinkError:
+def failed(place: Target, error: BaseException, where: str | None = None) -> SinkError:
     """What an error means; `where` it happened, by default in the table.
 
     TableError where the table alone is concerned, SinkAwayError where the storage may be back later, else SinkError.
     """
-    text, kind = said(error), SinkError
-    if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
+    text, kind, number = said(error), SinkError, _number(error)
+    if number == errno.ENOSPC:
         remedy = "free space on the disk; the batch is then written again"
-    elif "ermission denied" in str(error):
+    elif number in _DENIED or (isinstance(error, LakeError) and text.startswith("Permission denied")):
         remedy = f"give the user of the executors the right to write {place.uri}"
-    elif "Not a directory" in str(error):
+    elif number == errno.ENOTDIR:
         remedy = f"remove the file that is in place of the folder {place.uri} or one above it, or set another `path`"
     elif isinstance(error, _LOST):
         kind = SinkAwayError
         remedy = "let one query alone write this table; restart, and the batch is written again"
-    elif isinstance(error, OSError) or (isinstance(error, DeltaError) and _OF_THE_STORAGE.search(str(error))):
+    elif _is_away(error):
         kind = SinkAwayError
         remedy = f"check {place.uri}; the batch is written again when it answers"
     else:
@@ -76,7 +85,29 @@ def failed(place: Target, error: Exception, where: str | None = None) -> SinkErr
     return kind(f"the replica could not be written: {text}", where=where or place.table, remedy=better or remedy)
 
 
-def said(error: Exception) -> str:
+def _is_away(error: BaseException) -> bool:
+    """Whether the storage or catalog has failed, and not what is stored there."""
+    text = str(error)
+    if _LOST_FILE.search(text):
+        return False
+    return isinstance(error, OSError) or (_is_from_beneath(error) and _OF_THE_STORAGE.search(text) is not None)
+
+
+def _is_from_beneath(error: BaseException) -> bool:
+    """Whether an error's text is a library's of the storage: others may show values of rows."""
+    return isinstance(error, DeltaError | OSError) or (isinstance(error, ValueError) and _BENEATH_ARROW in str(error))
+
+
+def _number(error: BaseException) -> int | None:
+    """The number of the operating system's error, None where it is another error."""
+    number = getattr(error, "errno", None)
+    if number is not None or not _is_from_beneath(error):
+        return number
+    found = _NUMBER.search(str(error))
+    return None if found is None else int(next(group for group in found.groups() if group))
+
+
+def said(error: BaseException) -> str:
     """An error of Delta's, on one line: the first one, and the innermost of those that it lists as its causes."""
     first, *causes = _COLOURS.sub("", str(error)).splitlines() or [type(error).__name__]
     inner = [cause.replace(_CAUSE, "").strip() for cause in causes if _CAUSE in cause]
