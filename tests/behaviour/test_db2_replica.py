@@ -31,13 +31,15 @@ def source(db2: Db2, request: pytest.FixtureRequest) -> Iterator[Db2Source]:
 
 
 @contextmanager
-def following(spark: SparkSession, source: Db2Source, folder: Path, *columns: str) -> Iterator[Rows]:
-    """A replica of the table orders; what it gives are these columns of its rows, by id."""
+def following(
+    spark: SparkSession, source: Db2Source, folder: Path, *columns: str, tables: str = "orders"
+) -> Iterator[Rows]:
+    """A replica of tables; what it gives are these columns of the rows of orders, by id."""
     config = {
         **source.properties("p"),
         "connector.class": "io.debezium.connector.db2.Db2Connector",
         "topic.prefix": "t",
-        "table.include.list": rf"{source.schema}\.orders",
+        "table.include.list": rf"{source.schema}\.{tables}",
         "signal.poll.interval.ms": "100",
         "table.watch.interval.ms": "200",
     }
@@ -82,6 +84,33 @@ def test_a_table_whose_registration_stopped_is_read_again(
         source.server.services("reinit")
         source.run(f"INSERT INTO {table} VALUES (3, 3, NULL)")
         eventually(lambda: rows() == [(1, 10), (2, 2), (3, 3)])
+
+
+@pytest.mark.parametrize(
+    "key", ["PRIMARY KEY", *(pytest.param(each, marks=pytest.mark.long) for each in ("", "read before"))]
+)
+def test_a_table_that_is_registered_later_is_read_if_the_log_lacks_rows_of_it(
+    spark: SparkSession, source: Db2Source, tmp_path: Path, caplog: pytest.LogCaptureFixture, key: str
+) -> None:
+    """With and without a key, and one that the first snapshot has read."""
+    table, is_key = source.name("orders"), key != ""
+    made = f'CREATE TABLE {table} ("id" INTEGER NOT NULL {"PRIMARY KEY" if is_key else ""}, "v" INTEGER)'
+    rows_before = (made, f"INSERT INTO {table} VALUES (1, 1), (2, 2)")
+    source.create("other")
+    source.run(f"INSERT INTO {source.name('other')} VALUES (1, 1, NULL)")
+    if key == "read before":
+        source.run(*rows_before)
+    with following(spark, source, tmp_path, "v", tables=".*") as rows, caplog.at_level(logging.WARNING):
+        eventually(lambda: rows() is not None and (tmp_path / "lake" / f"{source.schema}.other").exists())
+        if key == "read before":
+            eventually(lambda: rows() == [(1, 1), (2, 2)])
+            source.run(f'UPDATE {table} SET "v" = 20 WHERE "id" = 2')
+        else:
+            source.run(*rows_before)
+        source.server.capture((source.schema, "orders"))
+        source.run(f"INSERT INTO {table} VALUES (3, 3)")
+        eventually(lambda: rows() == [(1, 1), (2, 20 if key == "read before" else 2), (3, 3)])
+    assert "written before its changes were captured" in caplog.text
 
 
 def is_noted(folder: Path) -> bool:

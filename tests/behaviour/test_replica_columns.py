@@ -217,3 +217,18 @@ def test_what_does_not_change_rows_marks_nothing(database: Database, tmp_path: P
         assert kept.is_same("t")
         kept.restart()
         assert done(kept) is None
+
+
+def test_a_rewrite_under_the_same_type_where_the_publication_lists_the_table(
+    database: Database, tmp_path: Path
+) -> None:
+    listed = {"publication__autocreate__mode": "filtered"}
+    numbers = ("CREATE TABLE n (id int PRIMARY KEY, c int)", "INSERT INTO n VALUES (1, 1)")
+    with keeping(database, tmp_path, *T, *numbers, **listed) as kept:
+        assert done(kept, "VACUUM FULL t", "VACUUM FULL n") is None
+        assert kept.why("n") is None
+        assert done(kept, "ALTER TABLE n ALTER c SET DEFAULT 7", "ALTER TABLE t ALTER v SET NOT NULL") is None
+        assert kept.why("n") is None
+        why = done(kept, "ALTER TABLE t ALTER v TYPE text USING upper(v)", "ALTER TABLE n ALTER c TYPE int USING c * 2")
+        assert "rewritten while its columns were altered" in (why or "")
+        assert "rewritten while its columns were altered" in (kept.why("n") or "")

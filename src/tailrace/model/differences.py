@@ -51,8 +51,12 @@ def differences(before: Stored | None, now: Structure, filled: Collection[str] =
     if added and is_touched:
         values.append(f"the column {_some(added)} was added and the table rewritten, which the log does not show")
     retyped = list(_retyped(before, now, is_rewritten=is_rewritten or before.is_emptied))
-    if is_rewritten and now.is_untold and not added and not retyped:
-        why.append("its rows were rewritten, as when it is unlogged for a while, or switched with another table's")
+    is_altered = bool(before.version) and before.version != now.version
+    if is_rewritten and not added and not retyped:
+        if now.is_untold:
+            why.append("its rows were rewritten, as when it is unlogged for a while, or switched with another table's")
+        elif is_altered:
+            why.append("its rows were rewritten while its columns were altered, and maybe their values with it")
     passing = max(now.made - before.made - columns.unmet, 0) if before.made else 0
     return Differences(
         tuple(columns.dropped),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tailrace.model.differences import differences
 from tailrace.model.structure import ColumnType, Stored, Structure
 
@@ -43,3 +45,12 @@ def test_a_column_that_is_dropped_is_not_the_one_that_gets_its_name() -> None:
     stored.begun = {"id": "int", "new": "uuid", "old": "text"}
     stored.altered({"old": "renamed"}, ["new"])
     assert stored.begun == {"id": "int", "renamed": "text"}
+
+
+def test_a_rewrite_while_columns_are_altered_may_have_changed_values() -> None:
+    before = replace(PLAIN, version="1")
+    found = [differences(Stored.of(before), replace(PLAIN, version=version, storage=("b",))) for version in "12"]
+    assert found[0].why == ()
+    (why,) = found[1].why
+    assert "its rows were rewritten while its columns were altered" in why
+    assert differences(Stored.of(before), replace(PLAIN, version="2")).why == ()

@@ -27,6 +27,7 @@ from tailrace.connectors.change_tables.schema_changes import Switch
 from tailrace.connectors.change_tables.snapshots import ChangeTableSnapshots
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.change_tables.takeover import reading_of
+from tailrace.connectors.change_tables.unbrought import unbrought
 from tailrace.connectors.log_ports import Committed, Watched
 from tailrace.connectors.notifications import WITHOUT_ROWS
 from tailrace.connectors.offset import Reached
@@ -311,7 +312,9 @@ class ChangeTableConnector(SharedLogConnector):
                 again = gap.replaced(known, begin, all_)
                 lacking += [(new.table, gap.disabled(name, lsn, new).what) for name, lsn, new in again]
                 new = gap.new_tables(known, start.log.get(WAITING, {}), mine)
-                lacking += [(each.table, _UNBROUGHT) for each in self.unbrought(connection, new, begin)]
+                catalog = self.dialect.catalog(connection, config)
+                others = unbrought(self.dialect, connection, catalog, new, begin)
+                lacking += [(each.table, _UNBROUGHT) for each in others]
             return LogRange(
                 begin,
                 to,
@@ -325,10 +328,6 @@ class ChangeTableConnector(SharedLogConnector):
 
         whole = self._server.ask(query)
         return [whole] if is_whole else whole.parts()
-
-    def unbrought(self, connection: Any, instances: Sequence[Instance], begin: LsnPosition) -> Sequence[Instance]:
-        """Those of the instances whose tables have rows that no change behind a position has brought."""
-        return ()
 
     def _switches(
         self, connection: Connection, instances: tuple[Instance, ...], log: Mapping[str, Any]

@@ -33,6 +33,9 @@ class Dialect(SqlDialect, Protocol):
     lsn: str
     """The LSN of a row's commit, in a change table under the alias cdc_data."""
 
+    balance: str
+    """By how many rows a row of a change table under that alias has changed its table: 1, -1 or 0."""
+
     def is_missing(self, error: BaseException) -> bool:
         """Whether an error of the driver says that a table of the statement does not exist."""
         return False

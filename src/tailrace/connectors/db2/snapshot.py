@@ -48,6 +48,7 @@ class Db2Dialect(Dialect):
     nulls_first = False
     grammar = GRAMMAR
     lsn = "cdc_data.IBMSNAP_COMMITSEQ"
+    balance = "CASE cdc_data.IBMSNAP_OPERATION WHEN 'I' THEN 1 WHEN 'D' THEN -1 ELSE 0 END"
 
     @override
     def is_missing(self, error: BaseException) -> bool:

@@ -13,7 +13,6 @@ from tailrace.config.options.databases import DATABASE_NAMES
 from tailrace.connectors.change_tables.connector import ChangeTableConnector
 from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.ranges import LogEnd
-from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
@@ -23,7 +22,7 @@ from tailrace.connectors.sqlserver.options import MAX_ITERATION_TRANSACTIONS
 from tailrace.connectors.sqlserver.record_format import source_block
 from tailrace.connectors.sqlserver.renewal import Renewal
 from tailrace.connectors.sqlserver.snapshot import DIALECT
-from tailrace.connectors.sqlserver.structures import in_effect, structures, unbrought
+from tailrace.connectors.sqlserver.structures import in_effect, structures
 from tailrace.model.source import SourceBlock
 from tailrace.model.structure import Structure
 from tailrace.model.table import TableId, TableSchema
@@ -131,9 +130,3 @@ class SqlServerConnector(ChangeTableConnector):
             return self.dialect.filled(connection, config, instance, captured).schema
 
         return self._server.ask(query)
-
-    @override
-    def unbrought(
-        self, connection: Connection, instances: Sequence[Instance], begin: LsnPosition
-    ) -> Sequence[Instance]:
-        return unbrought(self.dialect, connection, Catalog(connection, self.config), instances, begin)

@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
+from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.tables import Instance
+from tailrace.connectors.change_tables.unbrought import unchanged
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.sql_tables.images import block, expression, image
 from tailrace.connectors.sql_tables.tables import Row
 from tailrace.connectors.sqlserver import statements
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
-from tailrace.connectors.sqlserver.structures import unchanged
-from tailrace.connectors.sqlserver.types.values import SqlType
 from tailrace.connectors.value_type import ValueType
 
 
 def filled(
+    dialect: Dialect,
     connection: Connection,
     catalog: Catalog,
     instance: Instance,
     captured: CapturedTable,
-    as_text: Callable[[str, SqlType], str],
 ) -> CapturedTable:
     """The table whose new columns know what older rows have: one value in all, or values that nobody knows.
 
     ALTER TABLE fills rows without a change in the log, and so may do whoever writes between ALTER TABLE and the
-    instance's start. The table is read once for it. `as_text` prints a value of a type.
+    instance's start. The table is read once for it.
     """
     described = catalog.at(instance)
     own = {column.name: column for column in described.columns}
     new = _new(catalog, instance, own)
     if not new:
         return captured
-    rows, columns = unchanged(catalog, instance), []
+    rows, columns = unchanged(dialect, catalog, instance), []
     for column, kind in zip(captured.schema.columns, captured.types, strict=True):
         if column.name in new:
             value = f"t.{statements.name(column.name)}"
-            text = as_text(value, own[column.name].type)
+            text = dialect.key_text(value, own[column.name].type)
             # As bytes, so that neither collations nor blanks make two values one.
             found = connection.rows(f"SELECT DISTINCT TOP 2 CONVERT(varbinary(max), {text}) AS octets {rows}")
             if len(found) > 1:

@@ -66,6 +66,7 @@ class SqlServerDialect(Dialect):
     nulls_first = True
     grammar = GRAMMAR
     lsn = "cdc_data.[__$start_lsn]"
+    balance = "CASE cdc_data.[__$operation] WHEN 2 THEN 1 WHEN 1 THEN -1 ELSE 0 END"
 
     @override
     def is_missing(self, error: BaseException) -> bool:
@@ -265,7 +266,7 @@ class SqlServerDialect(Dialect):
     def filled(
         self, connection: Connection, config: Config, instance: Instance, captured: CapturedTable
     ) -> CapturedTable:
-        return filled(connection, Catalog(connection, config), instance, captured, self.key_text)
+        return filled(self, connection, Catalog(connection, config), instance, captured)
 
     @override
     def last_change(self, connection: Connection, instances: Sequence[Instance], until: str) -> LastChange | None:

@@ -6,14 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.position import LsnPosition
-from tailrace.connectors.change_tables.ranges import in_pieces
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.sql_tables.tables import Row
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
-from tailrace.connectors.sqlserver.position import literal_of
 from tailrace.connectors.sqlserver.statements import name
 from tailrace.connectors.sqlserver.types.conversions import kept_by
 from tailrace.connectors.sqlserver.types.values import SqlType
@@ -40,7 +37,6 @@ FROM {db}.cdc.change_tables ct
 JOIN {db}.sys.partitions p ON p.object_id = ct.source_object_id AND p.index_id < 2
 """
 _FILLED = "filled"
-_AT_ONCE, _LSN = 50, "c.[__$start_lsn]"
 
 
 @dataclass
@@ -100,45 +96,10 @@ def switched(is_allowed: bool, parts: Sequence[TablePartition]) -> dict[str, Any
     return {"members": {each.place: Member(f"partition {each.number}", "", each.has_rows) for each in parts}}
 
 
-def unbrought(
-    dialect: Dialect, connection: Connection, catalog: Catalog, instances: Sequence[Instance], begin: LsnPosition
-) -> list[Instance]:
-    """Those of the instances whose tables have rows that no change behind a position has brought."""
-
-    def ask(piece: Sequence[Instance]) -> list[Instance]:
-        queries = (
-            f"SELECT {place} AS place WHERE {_has_others(catalog, each, begin)}" for place, each in enumerate(piece)
-        )
-        return [piece[int(place)] for (place,) in connection.rows(" UNION ALL ".join(queries))]
-
-    return in_pieces(dialect, instances, _AT_ONCE, ask)
-
-
 def in_effect(catalog: Catalog, database: str, end: LsnPosition) -> dict[TableId, Instance]:
     """The instance of each table that has its changes where the log ends."""
     begun = [each for each in catalog.instances(database) if each.has_begun and each.start <= end.lsn(database)]
     return {each.table: each for each in begun}
-
-
-def _has_others(catalog: Catalog, instance: Instance, begin: LsnPosition) -> str:
-    """The condition that a table has rows which changes behind a position have not brought."""
-    lsn = begin.lsn(instance.table.database)
-    if catalog.at(instance).key:
-        return f"EXISTS (SELECT 1 {unchanged(catalog, instance, lsn)})"
-    brought = "SELECT COALESCE(SUM(CASE c.[__$operation] WHEN 2 THEN 1 WHEN 1 THEN -1 ELSE 0 END), 0)"
-    counted = f"SELECT COUNT_BIG(*) {unchanged(catalog, instance, lsn)}"
-    return f"({counted}) <> ({brought} FROM {instance.changes} AS c WHERE {_LSN} > {literal_of(lsn)})"
-
-
-def unchanged(catalog: Catalog, instance: Instance, lsn: str = "") -> str:
-    """FROM and WHERE of the rows `t` of a table that no change behind a position has; all rows where it has no key."""
-    table = ".".join(map(name, instance.table.parts))
-    key = catalog.at(instance).key
-    if not key:
-        return f"FROM {table} AS t"
-    same = [f"{_LSN} > {literal_of(lsn)}", *(f"c.{name(column)} = t.{name(column)}" for column in key)]
-    changes = f"SELECT 1 FROM {instance.changes} AS c WHERE {' AND '.join(same)}"
-    return f"FROM {table} AS t WHERE NOT EXISTS ({changes})"
 
 
 def _tables(rows: Sequence[tuple[object, ...]]) -> Mapping[int, _Table]:
