@@ -77,6 +77,23 @@ def test_what_apply_has_copied_before_the_pipeline_is_noticed_when_it_starts(sou
             stream.step()
 
 
+def test_a_database_that_was_restored_and_written_on_is_noticed(source: Db2Source) -> None:
+    """Its log goes on behind the position, and has not the unit of work that was read there."""
+    with streaming(source) as stream:
+        stream.step()
+        write(source, insert(source, 2, 20))
+        assert values_of(stream.step()[0]) == [("c", None, 20)]
+        source.settle()
+        source.run(
+            "DELETE FROM ASNCDC.IBMSNAP_UOW WHERE IBMSNAP_COMMITSEQ = (SELECT MAX(IBMSNAP_COMMITSEQ) FROM "
+            "ASNCDC.IBMSNAP_UOW)"
+        )
+        write(source, insert(source, 3, 30))
+        restart(stream)
+        with pytest.raises(OffsetError, match=r"is gone\. The database was restored"):
+            stream.step()
+
+
 def test_pruning_after_apply_of_what_was_read_is_no_loss(source: Db2Source) -> None:
     with streaming(source) as stream:
         for number in range(2, 6):

@@ -105,14 +105,20 @@ class Witness:
         # Taken over from another program, a position may be behind the unit.
         if self.unit is not None and self.unit.lsn <= self.lsn:
             rows = connection.rows(f"{_UNIT.format(control=control(config))} = {literal_of(self.unit.lsn)} WITH CS")
-            if rows and Unit.of(rows[0]).id != self.unit.id:
-                database = config[DATABASE_DBNAME]
-                return gap.another(database, self.unit.lsn, self.unit.id, Unit.of(rows[0]).id)
-            if rows:
+            now = Unit.of(rows[0]).id if rows else None
+            if now == self.unit.id:
                 return None
+            # Pruning takes the oldest first: a unit that is gone while older ones are there was never made.
+            if now is not None or self._has_older(connection, config, self.unit.lsn):
+                return gap.another(config[DATABASE_DBNAME], self.unit.lsn, self.unit.id, now)
         if not is_emptied_behind(connection, config, self.lsn):
             return None
         return self._removed(connection, config, self.read)
+
+    @staticmethod
+    def _has_older(connection: Connection, config: Config, lsn: str) -> bool:
+        oldest = connection.value(_OLDEST.format(table=f"{control(config)}.IBMSNAP_UOW"))
+        return oldest is not None and text_of(oldest) < lsn
 
     def _removed(self, connection: Connection, config: Config, read: str) -> LogGap | None:
         """Why no unit of work is left up to the position, and whether later ones may be gone as well."""
