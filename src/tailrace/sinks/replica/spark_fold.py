@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
+from functools import cache, partial
 from itertools import chain
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow as pa
 from tailrace.errors import DecodeError, TableError
 from tailrace.sinks.replica.batch import MicroBatch, table_parts
 from tailrace.sinks.replica.evolve import fitted, is_whole, needs_table
+from tailrace.sinks.replica.failures import retried
 from tailrace.sinks.replica.fold import fold
 from tailrace.sinks.replica.marks import TableProgress
 from tailrace.sinks.replica.parts import Part
@@ -35,14 +37,14 @@ def folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator[
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table, some in table_parts(batches, batch.layout):
-            target, has_failed = batch.target(table).open(), False
-            progress, wholes = batch.progress(table, target), {} if target is None else _wholes(target.schema)
+            target, has_failed = batch.target(table), False
+            opened = cache(partial(_opened, batch, table))
             for part in some:
                 if has_failed and part.rename is None:
                     continue
-                slices = _slices(part, progress, wholes)
+                slices = _slices(part, opened)
                 try:
-                    first = next(slices)
+                    first = retried(target, partial(next, slices), 1)
                 except (TableError, DecodeError) as error:
                     if not batch.sets_aside:
                         raise
@@ -54,15 +56,23 @@ def folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator[
     return run
 
 
+def _opened(batch: MicroBatch, table: str) -> tuple[TableProgress, dict[str, pa.Field]]:
+    """What a table holds of the query's changes, and its columns of texts that take all values."""
+    target = batch.target(table).open()
+    return batch.progress(table, target), {} if target is None else _wholes(target.schema)
+
+
 def _wholes(schema: pa.Schema) -> dict[str, pa.Field]:
     """Columns of texts that take all values."""
     return {field.name: field for field in schema if is_whole(field)}
 
 
-def _slices(part: Part, progress: TableProgress, wholes: dict[str, pa.Field]) -> Iterator[tuple[str | None, bytes]]:
+def _slices(
+    part: Part, opened: Callable[[], tuple[TableProgress, dict[str, pa.Field]]]
+) -> Iterator[tuple[str | None, bytes]]:
     """A part's rows that the table does not hold, some at a time; before the first ones, what else there is to know.
 
-    `wholes` are the target's columns of texts that take all values; those of the part are added.
+    `opened` has the target's columns of texts that take all values; those of the part are added.
     """
     if part.error is not None:
         raise TableError(part.error)
@@ -78,6 +88,7 @@ def _slices(part: Part, progress: TableProgress, wholes: dict[str, pa.Field]) ->
     if metadata:
         yield json.dumps({**metadata, "extent": asdict(part.extent)}), b""
         return
+    progress, wholes = opened()
     left = part.left(progress)
     if not left:
         yield json.dumps({"extent": asdict(part.extent)}), b""

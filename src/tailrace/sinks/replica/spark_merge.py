@@ -19,10 +19,10 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from tailrace.errors import DecodeError, SinkError, TableError
+from tailrace.errors import DecodeError, SinkAwayError, SinkError, TableError
 from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.model.table import TableSchema
-from tailrace.sinks.replica import again, aside, descriptions, merge, spark_sql, spark_write, writing
+from tailrace.sinks.replica import again, aside, descriptions, failures, merge, spark_sql, spark_write, writing
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.evolve import evolution, takes_over
 from tailrace.sinks.replica.health import why_not_ours
@@ -37,6 +37,8 @@ from tailrace.sinks.replica.target import Target
 from tailrace.spark import failpoint
 from tailrace.spark.java_errors import JAVA_IS_AWAY, summary
 
+# Conditions of Delta's and of MERGE's errors about what a table holds.
+_OF_THE_TABLE = ("DELTA_", "MERGE_CARDINALITY_VIOLATION", "CAST_", "ARITHMETIC_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE")
 _REFUSALS: tuple[type[Exception], ...] = (PySparkException, DeltaError, *JAVA_IS_AWAY)
 
 
@@ -193,12 +195,18 @@ def _refusals(place: Target) -> Iterator[None]:
 
 
 def _failed(place: Target, error: Exception) -> SinkError:
-    text = summary(error)
+    """What an error of Spark's means: Delta names those of a table, and of another program that writes it meanwhile."""
+    if isinstance(error, DeltaError):
+        return failures.failed(place, error)
+    text, condition = summary(error), (error.getCondition() if isinstance(error, PySparkException) else None) or ""
     remedy = f"check {place.uri}, and that the session has Delta for Spark; then start again"
     if "INVALID_CHARACTERS_IN_COLUMN_NAMES" in text:
         remedy = "use the engine deltalake, which writes such names"
-    is_of_table = isinstance(error, AnalysisException)
-    kind = TableError if is_of_table else SinkError
+    kind = SinkError
+    if condition.startswith("DELTA_CONCURRENT"):
+        kind, remedy = SinkAwayError, "let no other program write this table; the batch is written again"
+    elif isinstance(error, AnalysisException) or condition.startswith(_OF_THE_TABLE):
+        kind = TableError
     return kind(f"the replica could not be written: {text}", where=place.table, remedy=remedy)
 
 

@@ -39,7 +39,9 @@ def keyed_source(
         for name in kept:
             taken = moved & F.col(quoted(KEEP + name))
             rows = rows.withColumn(name, F.when(taken, F.col(quoted(f"_tailrace_old_{name}"))).otherwise(_column(name)))
-        rows = rows.withColumns({name: F.col(quoted(name)) & ~moved for name in keeps})
+        # A value that the target does not have is still missing: MERGE leaves the row out, which is noticed.
+        met = moved & F.col(quoted(f"_tailrace_old_{key[0]}")).isNotNull()
+        rows = rows.withColumns({name: F.col(quoted(name)) & ~met for name in keeps})
     return rows.select(*aligned(names, target.schema), COUNT, *_columns(keeps))
 
 
