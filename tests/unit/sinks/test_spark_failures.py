@@ -51,7 +51,7 @@ def test_a_table_that_cannot_be_opened_or_folded_is_set_aside_alone(monkeypatch:
     def fail(*_: Any) -> None:
         raise pa.ArrowInvalid("Failed to parse string: 'Permission denied'")
 
-    monkeypatch.setattr(spark_fold, "table_parts", lambda *_: iter([("t", iter([Part(Extent(0, 0, 1))]))]))
+    monkeypatch.setattr(spark_fold, "table_parts", lambda *_: iter([("t", iter([Part(Extent(0))]))]))
     monkeypatch.setattr(spark_fold, name, fail)
     monkeypatch.setattr(Part, "left", lambda *_: [object()])
     found = list(spark_fold.folding(MicroBatch("/lake", "q", 0, sets_aside=True))(iter([])))

@@ -312,8 +312,7 @@ class ChangeTableConnector(SharedLogConnector):
                 again = gap.replaced(known, begin, all_)
                 lacking += [(new.table, gap.disabled(name, lsn, new).what) for name, lsn, new in again]
                 new = gap.new_tables(known, start.log.get(WAITING, {}), mine)
-                catalog = self.dialect.catalog(connection, config)
-                others = unbrought(self.dialect, connection, catalog, new, begin)
+                others = unbrought(self.dialect, connection, self.dialect.catalog(connection, config), new, begin)
                 lacking += [(each.table, _UNBROUGHT) for each in others]
             return LogRange(
                 begin,
