@@ -34,7 +34,7 @@ START_SECONDS = 600.0
 class RunTotals:
     """Sums over all runs of a pipeline in this process; `seconds` of micro-batches by stage, `rows` by table.
 
-    `counts` are those of Batches.
+    `counts` are those of Batches, `topics` those that were written to.
     """
 
     events: int = 0
@@ -43,6 +43,7 @@ class RunTotals:
     restarts: int = 0
     rows: Mapping[str, int] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
+    topics: frozenset[str] = frozenset()
 
     def plus(self, run: RunProgress | None) -> RunTotals:
         """With what one run has done so far."""
@@ -55,6 +56,7 @@ class RunTotals:
             self.restarts + run.restarts,
             Counter(self.rows) + Counter(run.rows),
             _sums(self.counts, run.batches.counts),
+            self.topics.union(run.topics),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Callable
@@ -21,6 +22,8 @@ T = TypeVar("T")
 # File systems on which only one of two writers can create a file, and all see it at once.
 _ATOMIC = ("hdfs", "viewfs")
 _SETTLE_SECONDS = 1.0
+# A disk, or what a user may have of it, is full.
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def checkpoint_file(session: SparkSession, checkpoint: str, name: str) -> LocalFile | HadoopFile:
@@ -67,7 +70,7 @@ class LocalFile:
         return True
 
     def write(self, content: str) -> None:
-        """Write the file, whether there is one or not."""
+        """Write the file, whether there is one or not; on a full disk into the space that the old one has."""
         # Of this thread alone: a session may start two queries over one checkpoint at once.
         draft = self._path.with_name(f".{self._path.name}.{os.getpid()}.{threading.get_ident()}")
 
@@ -75,9 +78,13 @@ class LocalFile:
             try:
                 draft.write_text(content, encoding="utf-8")
                 draft.replace(self._path)
-            except OSError:
+            except OSError as error:
                 draft.unlink(missing_ok=True)
-                raise
+                if error.errno not in FULL or not self._path.exists():
+                    raise
+                with self._path.open("r+", encoding="utf-8") as stream:
+                    stream.write(content)
+                    stream.truncate()
 
         self._translated(write)
 

@@ -11,7 +11,7 @@ from tailrace.errors import ConfigError
 from tailrace.pipeline.checkpoint import file_system
 from tailrace.pipeline.definition import Definition, FileTarget
 from tailrace.pipeline.query_id import position_of
-from tailrace.pipeline.run_state import run_state
+from tailrace.pipeline.run_state import demand_stopped
 
 
 def reset(definition: Definition) -> list[str]:
@@ -20,9 +20,7 @@ def reset(definition: Definition) -> list[str]:
     Raises ConfigError while it runs, for sinks that remember micro-batches by their numbers, and for a checkpoint in a
     store; SourceError and OffsetError as `tailrace drop` does. Nothing is changed then.
     """
-    run = run_state(definition.checkpoint)
-    if run.state == "running":
-        raise ConfigError(f"the pipeline moves its position: it is {run}", remedy="stop it first")
+    demand_stopped(definition.checkpoint, "the pipeline moves its position")
     target = definition.sink.target
     if isinstance(target, FileTarget):
         raise ConfigError(

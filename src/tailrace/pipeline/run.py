@@ -28,6 +28,7 @@ from tailrace.pipeline.table_look import TableLook
 from tailrace.pipeline.target import ReplicaOutput
 from tailrace.pipeline.watches import Watches
 from tailrace.sinks.counts import Counts
+from tailrace.sinks.kafka.sink import KafkaSink
 from tailrace.snapshot.chunk_size import fixed_size
 from tailrace.snapshot.report import Report, report
 
@@ -276,6 +277,7 @@ class Run:
             batches=self._batches.so_far,
             restarts=self._started_again,
             rows=self._target.rows if isinstance(self._target, ReplicaOutput) else {},
+            topics=tuple(sorted(self._target.topics)) if isinstance(self._target, KafkaSink) else (),
             caught_up=caught_up(last) if last else None,
         )
 

@@ -14,6 +14,7 @@ from tailrace.operate.server import Refusal
 from tailrace.operate.status import Live
 from tailrace.operate.watch import Figures
 from tailrace.pipeline import reset as resetting
+from tailrace.pipeline import run_state
 from tailrace.pipeline.checkpoint import CheckpointBatch, CheckpointState
 from tailrace.pipeline.run_state import RunState
 from tests.unit.operate.made import figures
@@ -99,11 +100,11 @@ def test_sinks_and_checkpoints_that_cannot_be_reset(monkeypatch: pytest.MonkeyPa
     with pytest.raises(ConfigError, match="remembers the micro-batches"):
         resetting.reset(files)
     remote = figures().definition.model_copy(update={"checkpoint": "s3://bucket/state"})
-    monkeypatch.setattr(resetting, "run_state", lambda _: RunState("stopped"))
+    monkeypatch.setattr(run_state, "run_state", lambda _: RunState("stopped"))
     monkeypatch.setattr(resetting, "file_system", lambda _: (object(), "bucket/state"))
     with pytest.raises(ConfigError, match="where folders cannot be moved"):
         resetting.reset(remote)
-    monkeypatch.setattr(resetting, "run_state", lambda _: RunState("running"))
+    monkeypatch.setattr(run_state, "run_state", lambda _: RunState("running"))
     with pytest.raises(ConfigError, match="the pipeline moves its position"):
         resetting.reset(remote)
 
