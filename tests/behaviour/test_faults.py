@@ -6,10 +6,13 @@ test_operate.py.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from tailrace.connectors.postgres.options import DATABASE_USER, SLOT_NAME
 from tailrace.pipeline.definition import load
+from tailrace.sinks.replica.sink import read_table
 from tailrace.testing.kafka import EmbeddedKafka
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour.operated import LIMIT, MORE, Asked, operated
@@ -113,7 +117,7 @@ def slot(server: EmbeddedPostgres, pipeline: Path) -> None:
 FAULTS: dict[str, Fault] = {
     "password": (password, ("stuck", "failed"), "password authentication failed", "database.password"),
     "publication": (publication, ("failed", "stuck"), "does not exist", "create the publication"),
-    "published": (published, ("failed", "stuck"), "pub does not publish update, delete", "ALTER PUBLICATION"),
+    "published": (published, ("incomplete",), "pub does not send updates, deletes", "`tailrace check` shows where"),
     "folder": (folder, ("incomplete",), "the replica's table was deleted", "execute-snapshot"),
     "slot": (slot, ("failed", "stuck"), "the slot does not exist", "snapshot.mode=when_needed"),
 }
@@ -132,6 +136,24 @@ def test_a_fault_is_told_alike_in_ten_seconds(
         cause(server, pipeline)
         told(asked, pipeline, conditions, words, todo)
     assert "secret" not in str(printed(pipeline))
+
+
+@pytest.mark.long
+def test_what_is_advised_for_a_publication_that_sends_less_works(
+    server: EmbeddedPostgres, pipeline: Path, spark: SparkSession
+) -> None:
+    with operated(load(pipeline), spark) as asked:
+        asked.until("streaming", ALL)
+        published(server, pipeline)
+        asked.until("incomplete")
+        execute(server, pipeline, "UPDATE orders SET note = 'unsent' WHERE id = 1")
+        text = printed(pipeline, "check")[1]
+        statement = re.search(r"ALTER PUBLICATION \S+ SET \(publish = '[a-z, ]+'\)", text)
+        assert statement is not None, text
+        execute(server, pipeline, statement[0])
+        asked.until("streaming", ALL)
+        rows = read_table(str(pipeline.parent / "lake"), "public.orders").to_pylist()
+        assert {row["id"]: row["note"] for row in rows} == {1: "unsent", 2: "b"}
 
 
 @pytest.mark.long
@@ -209,3 +231,64 @@ def test_a_disk_that_is_full(server: EmbeddedPostgres, pipeline: Path, spark: Sp
         assert b"No space left" in filled.stderr
         execute(server, pipeline, "INSERT INTO orders VALUES (2, 'b')")
         told(asked, pipeline, ("failed",), "a disk is full", "free space")
+        assert f"{small_disk / 'state'} (" in asked.json("/status")[0]["what"], "it is named"
+
+
+@pytest.mark.long
+def test_a_disk_that_something_fills_all_the_time_leaves_no_run_that_never_started(
+    server: EmbeddedPostgres, pipeline: Path, spark: SparkSession, small_disk: Path
+) -> None:
+    content: dict[str, Any] = yaml.safe_load(pipeline.read_text(encoding="utf-8"))
+    content["checkpoint"] = str(small_disk / "state")
+    pipeline.write_text(yaml.safe_dump(content), encoding="utf-8")
+    over = threading.Event()
+    with operated(load(pipeline), spark) as asked:
+        asked.until("streaming", ALL)
+        asked.eventually(lambda: asked.metric("tailrace_table_rows_total", table="public.orders") == 1, 60)
+        filling = threading.Thread(target=fill, args=(small_disk / "filler", over))
+        filling.start()
+        try:
+            execute(server, pipeline, "INSERT INTO orders VALUES (2, 'b')")
+            asked.until("failed")
+            code, text = printed(pipeline)
+            assert (code, "full" in text, "free space on" in text or "free space where" in text) == (1, True, True), (
+                text
+            )
+        finally:
+            over.set()
+            filling.join()
+    (small_disk / "filler").unlink()
+    with operated(load(pipeline), spark) as asked:
+        asked.eventually(lambda: asked.metric("tailrace_table_rows_total", table="public.orders") == 1, 120)
+        assert asked.until("streaming", ALL)[0] == 200
+
+
+def fill(file: Path, over: threading.Event) -> None:
+    """Take each block that becomes free."""
+    with file.open("ab", buffering=0) as stream:
+        while not over.is_set():
+            with suppress(OSError):
+                stream.write(b"x" * 4096)
+
+
+@pytest.mark.long
+def test_a_sink_whose_disk_is_full(
+    server: EmbeddedPostgres, pipeline: Path, spark: SparkSession, small_disk: Path
+) -> None:
+    content: dict[str, Any] = yaml.safe_load(pipeline.read_text(encoding="utf-8"))
+    content["sink"]["replica"]["path"] = str(small_disk / "lake")
+    pipeline.write_text(yaml.safe_dump(content), encoding="utf-8")
+    with operated(load(pipeline), spark) as asked:
+        asked.until("streaming", ALL)
+        asked.eventually(lambda: asked.metric("tailrace_table_rows_total", table="public.orders") == 1, 60)
+        subprocess.run(["dd", "if=/dev/zero", f"of={small_disk / 'filler'}"], capture_output=True, check=False)
+        execute(server, pipeline, "INSERT INTO orders VALUES (2, 'b')")
+        asked.eventually(lambda: asked.health()[1] not in ("streaming", "incomplete"), LIMIT + MORE, asked.health)
+        status, condition, what, todo = asked.health()
+        print("SINK FULL", status, condition, what, todo)
+        assert "No space left" in what
+        assert "free" in todo
+    (small_disk / "filler").unlink()
+    with operated(load(pipeline), spark) as asked:
+        asked.eventually(lambda: asked.metric("tailrace_table_rows_total", table="public.orders") == 1, 120)
+        assert asked.until("streaming", ALL)[0] == 200

@@ -18,12 +18,14 @@ import pytest
 import yaml
 
 from tailrace.cli.demo import QUICK_START
+from tailrace.errors import TailraceError
 from tailrace.operate.server import TOKEN
 from tailrace.sinks.replica.sink import read_table
 from tailrace.testing.process import free_port
 from tests.behaviour.operated import Asked
-from tests.behaviour.test_cli import COMMAND
+from tests.behaviour.test_cli import COMMAND, tailrace
 from tests.conftest import Database
+from tests.unit.operate import kcctl
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -141,6 +143,8 @@ def test_a_pipeline_that_fails_does_not_stop_the_others_and_files_are_followed(
 
 def connect_steers_them(asked: Asked, database: Database) -> None:
     assert sorted(asked.json("/connectors")) == ["bad", "good"]
+    for name in ("bad", "good"):
+        kcctl.check_reads(asked.json, name, "PostgresConnector")
     found = asked.json("/connectors?expand=info&expand=status")
     assert found["good"]["status"]["connector"]["state"] == "RUNNING"
     assert found["bad"]["status"]["connector"]["state"] == "FAILED"
@@ -232,3 +236,65 @@ def test_a_folder_that_is_read_once(database: Database, tmp_path: Path) -> None:
     put(folder, "two", database, **{"database.password": "wrong"})
     with running(folder, free_port(), "--once") as process:
         assert process.wait(240) == 1
+
+
+@pytest.mark.long
+def test_commands_beside_a_running_folder(database: Database, tmp_path: Path) -> None:
+    database.execute("CREATE TABLE orders (id int PRIMARY KEY)", "INSERT INTO orders VALUES (1)")
+    database.execute("CREATE TABLE other (id int PRIMARY KEY)", "INSERT INTO other VALUES (1)")
+    folder, port = tmp_path / "pipelines", free_port()
+    folder.mkdir()
+    file = put(folder, "one", database)
+    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    file.write_text(yaml.safe_dump({**content, "sink": {"replica": {"path": "../lake"}}}), encoding="utf-8")
+    asked, slot = Asked(f"http://127.0.0.1:{port}"), f"one_{database.name}"
+
+    def rows(table: str = "public.orders") -> list[int]:
+        try:
+            return sorted(read_table(str(tmp_path / "lake"), table).column("id").to_pylist())
+        except TailraceError:
+            return []
+
+    with running(folder, port):
+        until(asked, one="streaming")
+        asked.eventually(lambda: rows() == [1], 60, rows)
+        for arguments in (["--yes"], ["--yes", "--force"]):
+            said = tailrace("drop", file, *arguments, code=1).stderr
+            assert "the pipeline needs what would be dropped: it is running: process" in said
+        assert "the checkpoint is in use by another run: process" in tailrace("run", file, code=1).stderr
+        assert "the pipeline moves its position" in tailrace("offset", file, code=1).stderr
+        tailrace("check", file)
+        assert "streaming" in tailrace("status", file).stdout
+        tailrace("signal", file, "execute-snapshot", "-t", "public.orders")
+        tailrace("retry", file)
+        assert "equal" in tailrace("reconcile", file).stdout
+        tailrace("add", file, "public.other")
+        asked.eventually(lambda: rows("public.other") == [1], 90, lambda: conditions(asked))
+        until(asked, one="streaming")
+        tailrace("remove", file, "public.other")
+        database.execute("INSERT INTO orders VALUES (2)")
+        asked.eventually(lambda: rows() == [1, 2], 60, rows)
+        until(asked, one="streaming")
+        kcctl.check_reads(asked.json, "one", "PostgresConnector")
+
+        assert send(asked, "PUT", "/connectors/one/stop")[0] == 204
+        until(asked, one="stopped")
+        assert f"slot {slot}: dropped" in tailrace("drop", file, "--yes").stdout
+        assert send(asked, "PUT", "/connectors/one/resume")[0] == 202
+        until(asked, one="failed")
+        (told,) = asked.json("/health")["pipelines"]
+        assert "the slot does not exist" in told["what"]
+        assert "snapshot.mode=when_needed" in told["todo"]
+        # What is advised works, beside the folder.
+        put_properties(file, **{"snapshot.mode": "when_needed"})
+        until(asked, one="streaming")
+        database.execute("INSERT INTO orders VALUES (3)")
+        asked.eventually(lambda: rows() == [1, 2, 3], 60, rows)
+
+
+def put_properties(file: Path, **properties: str) -> None:
+    """Change properties of a pipeline's file, as an editor that replaces it does."""
+    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    content["source"]["config"] |= properties
+    file.with_suffix(".new").write_text(yaml.safe_dump(content), encoding="utf-8")
+    file.with_suffix(".new").replace(file)

@@ -1,4 +1,4 @@
-"""A stopped pipeline forgets its position, as Connect's REST interface has it do: it begins again, and nothing is lost."""
+"""A stopped pipeline forgets its position, as operators of Connect have it do: it begins again, nothing is lost."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tailrace.connectors.debezium_offset import connect_json
 from tailrace.connectors.offset import STREAM
-from tailrace.errors import ConfigError, OffsetError
+from tailrace.errors import OffsetError
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.query_id import position_of
 from tailrace.pipeline.run_state import demand_stopped

@@ -22,7 +22,8 @@ class RunProgress:
     are set aside, and why; `incomplete` which may differ from the source, and what they take; `sink_problem` why the
     sink cannot be reached now, `catalog` what keeps tables from being registered. `batches` sums up the micro-batches
     of this run, `restarts` counts how often its query was started again, `rows` the rows that it put and deleted in
-    each table of a replica, `topics` those that it has written to. `caught_up` is when the log last ended where a micro-batch ends, in seconds since 1970.
+    each table of a replica, `topics` those that it has written to. `caught_up` is when the log last ended where a
+    micro-batch ends, in seconds since 1970.
     """
 
     batch: int | None

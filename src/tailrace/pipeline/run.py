@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import time
@@ -20,6 +19,7 @@ from tailrace.pipeline.lifecycle import Lifecycle, LifecycleState
 from tailrace.pipeline.lineage import lineage_of
 from tailrace.pipeline.progress import RunProgress, offset_of
 from tailrace.pipeline.query import QueryStart
+from tailrace.pipeline.reports import Reports
 from tailrace.pipeline.restarts import ClockWatch, Restarts, is_passing
 from tailrace.pipeline.run_state import caught_up, ended
 from tailrace.pipeline.sink_health import SinkWatch
@@ -81,7 +81,7 @@ class Run:
     def _watch(self, query: StreamingQuery) -> None:
         """Follow a query from here on."""
         definition, tracker = self._definition, self._session.sparkContext.statusTracker()
-        self._query = query
+        self._query, self._reports = query, Reports(query)
         self._first = SnapshotWatch(self._admin, definition.config(), definition.checkpoint, tracker, query)
         self._lease.keep(
             lambda: self._life.state is LifecycleState.WAITS or self._is_active(), self._lost, self._caught_up
@@ -232,8 +232,7 @@ class Run:
         """The newest progress of the query, None without one."""
         try:
             with self._start.sentences():
-                last = self._query.lastProgress if self._lease.lost is None else None
-            return None if last is None else json.loads(last.json)
+                return self._reports.last if self._lease.lost is None else None
         except TailraceError:  # Java is no more
             return None
 
@@ -251,12 +250,11 @@ class Run:
     def progress(self) -> RunProgress:
         """The progress of the newest finished batches."""
         with self._start.sentences():
-            recent, status = [json.loads(each.json) for each in self._query.recentProgress], self._query.status
+            new, last, status = self._reports.new(), self._reports.last or {}, self._query.status
         if not self._counts_itself:
-            for batch in recent:
+            for batch in new:
                 self._written[batch["batchId"]] = batch["numInputRows"]
-        self._batches.see(recent)
-        last = recent[-1] if recent else {}
+        self._batches.see(new)
         offset, (activity, activity_seconds) = offset_of(last, "endOffset"), self._activity.look(status, last)
         if self._life.state is LifecycleState.WAITS:
             activity, activity_seconds = RESTARTS, self._life.due_seconds

@@ -132,7 +132,8 @@ def demand_stopped(checkpoint: str, why: str) -> None:
     """Raises ConfigError, which says `why`, while the pipeline of a checkpoint runs; SparkAloneError."""
     run = run_state(checkpoint)
     if run.state == "running":
-        remedy = "stop it first; one of `tailrace run FOLDER` by `PUT /connectors/<name>/stop`, or by taking its file away"
+        by = "`PUT /connectors/<name>/stop`, or by taking its file away"
+        remedy = f"stop it first; one of `tailrace run FOLDER` by {by}"
         raise ConfigError(f"{why}: it is {run}", where=checkpoint, remedy=remedy)
 
 

@@ -16,8 +16,11 @@ WORKER = {"version": TEXT, "commit": TEXT, "kafka_cluster_id": TEXT}
 PLUGIN = {"class": TEXT, "type": TEXT, "version": MAYBE_TEXT}
 PLUGIN_TYPES = {"source", "sink", "transformation", "converter", "header_converter", "predicate"}
 KEY = {
-    **{name: TEXT for name in ("name", "type", "importance", "documentation", "width")},
-    **{"required": FLAG, "default_value": MAYBE_TEXT, "group": MAYBE_TEXT, "dependents": [TEXT]},
+    **dict.fromkeys(("name", "type", "importance", "documentation", "width"), TEXT),
+    "required": FLAG,
+    "default_value": MAYBE_TEXT,
+    "group": MAYBE_TEXT,
+    "dependents": [TEXT],
 }
 VALUE = {"name": TEXT, "value": MAYBE_TEXT, "errors": [TEXT], "visible": FLAG}
 VALIDATED = {"name": TEXT, "error_count": NUMBER, "groups": [TEXT], "configs": [{"definition": KEY, "value": VALUE}]}
