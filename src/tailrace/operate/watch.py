@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime, timezone
 
 from tailrace.config import Config
@@ -41,6 +41,7 @@ class RunTotals:
     batches: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     restarts: int = 0
+    _: KW_ONLY
     rows: Mapping[str, int] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     topics: frozenset[str] = frozenset()
@@ -54,9 +55,9 @@ class RunTotals:
             self.batches + run.batches.count,
             Counter(self.seconds) + Counter(run.batches.seconds),
             self.restarts + run.restarts,
-            Counter(self.rows) + Counter(run.rows),
-            _sums(self.counts, run.batches.counts),
-            self.topics.union(run.topics),
+            rows=Counter(self.rows) + Counter(run.rows),
+            counts=_sums(self.counts, run.batches.counts),
+            topics=self.topics.union(run.topics),
         )
 
 

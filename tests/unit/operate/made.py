@@ -54,7 +54,7 @@ def figures(connector: str = "postgres", name: str = "shop", sink: Any = None, *
     now = time.time()
     counts = {"reads": 10, "creates": 40, "updates": 15, "deletes": 5, "truncates": 0, "messages": 0, "transactions": 8}
     topics = frozenset(["shop.prefix.public.orders"])
-    totals = RunTotals(70, 4, {"addBatch": 2.5}, 2, {"public.orders": 70}, counts, topics)
+    totals = RunTotals(70, 4, {"addBatch": 2.5}, 2, rows={"public.orders": 70}, counts=counts, topics=topics)
     behind = Spread()
     for seconds in range(1, 101):
         behind.add(seconds / 10)
