@@ -69,7 +69,7 @@ class Run:
         if self._registrar is not None:
             self._registrar.start()
         self._watches = Watches(session, definition, config, target)
-        self._was_set_back, self._started_again = 0.0, 0
+        self._was_set_back, self._started_again, self._failure = 0.0, 0, ""
         self._tables = TableLook(definition, target) if isinstance(target, ReplicaOutput) else None
         self._life = Lifecycle(lease)
         self._watch(query)
@@ -139,6 +139,7 @@ class Run:
         if pause is None:
             self._ended(error)
             raise error
+        self._failure = str(error)
         made, most = self._restarts.made, self._restarts.most
         text = f"{error}\nThe query is started again in {pause:.0f} s ({made} of {most} in a row)."
         self._life.waits(pause, text)
@@ -275,6 +276,7 @@ class Run:
             batches=self._batches.so_far,
             restarts=self._started_again,
             rows=self._target.rows if isinstance(self._target, ReplicaOutput) else {},
+            failure=self._failure if self._life.state is LifecycleState.WAITS else None,
             topics=tuple(sorted(self._target.topics)) if isinstance(self._target, KafkaSink) else (),
             caught_up=caught_up(last) if last else None,
         )
