@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import threading
 from collections.abc import Callable
@@ -22,8 +21,6 @@ T = TypeVar("T")
 # File systems on which only one of two writers can create a file, and all see it at once.
 _ATOMIC = ("hdfs", "viewfs")
 _SETTLE_SECONDS = 1.0
-# A disk, or what a user may have of it, is full.
-FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def checkpoint_file(session: SparkSession, checkpoint: str, name: str) -> LocalFile | HadoopFile:
@@ -70,7 +67,7 @@ class LocalFile:
         return True
 
     def write(self, content: str) -> None:
-        """Write the file, whether there is one or not; on a full disk into the space that the old one has."""
+        """Write the file, whether there is one or not."""
         # Of this thread alone: a session may start two queries over one checkpoint at once.
         draft = self._path.with_name(f".{self._path.name}.{os.getpid()}.{threading.get_ident()}")
 
@@ -78,15 +75,24 @@ class LocalFile:
             try:
                 draft.write_text(content, encoding="utf-8")
                 draft.replace(self._path)
-            except OSError as error:
+            except OSError:
                 draft.unlink(missing_ok=True)
-                if error.errno not in FULL or not self._path.exists():
-                    raise
-                with self._path.open("r+", encoding="utf-8") as stream:
-                    stream.write(content)
-                    stream.truncate()
+                raise
 
         self._translated(write)
+
+    def overwrite(self, content: str) -> bool:
+        """Write into the space that the file has, as a full disk has no other; False if that cannot be done.
+
+        Who is killed meanwhile leaves a damaged file: only for what may be lost.
+        """
+        try:
+            with self._path.open("r+", encoding="utf-8") as stream:
+                stream.write(content)
+                stream.truncate()
+        except OSError:
+            return False
+        return True
 
     def delete(self) -> None:
         """Remove the file."""

@@ -88,9 +88,12 @@ def ended(file: LeaseFile, error: TailraceError | None, caught_up: float | None 
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     text = None if error is None else str(error).partition("\n  Remedy: ")[0]
     end = Ended(now, text, None if error is None else error.remedy, caught_up)
+    content = json.dumps(asdict(end))
     try:
-        file.write(json.dumps(asdict(end)))
+        file.write(content)
     except TailraceError as failure:
+        if isinstance(file, LocalFile) and file.overwrite(content):
+            return True
         log.warning("how the run ended is not written down: %s", failure)
         return False
     return True
