@@ -91,7 +91,7 @@ def saying() -> float:
         while seen < KEPT:
             time.sleep(0.5)
             seen += len(reports.new())
-        found = cpu(lambda: (time.sleep(0.5), reports.new(), reports.last))
+        found = cpu(lambda: (reports.new(), reports.last), pause=0.5)
         query.stop()
         session.stop()
     console.print(f"A look at {KEPT} reports takes {found:.1f} ms")
@@ -122,11 +122,12 @@ def pipeline(server: EmbeddedPostgres, folder: Path) -> Definition:
     return from_content(content, base=folder, where="benchmark")
 
 
-def cpu(work: Callable[[], object]) -> float:
-    """The median of the CPU time of this process, in milliseconds."""
+def cpu(work: Callable[[], object], pause: float = 0.0) -> float:
+    """The median of the CPU time of this process, in milliseconds; `pause` is the seconds before each."""
     work()
     taken = []
     for _ in range(LOOKS):
+        time.sleep(pause)
         begin = time.process_time()
         work()
         taken.append((time.process_time() - begin) * 1000)
