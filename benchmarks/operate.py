@@ -30,15 +30,11 @@ from tailrace.model.table import TableId, TableSchema
 from tailrace.operate.metrics import exposition
 from tailrace.operate.status import source_look
 from tailrace.pipeline.definition import Definition, from_content
-from tailrace.pipeline.reports import Reports
-from tailrace.pipeline.session import local_session
 from tailrace.spark.observed import Transactions, operations
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.unit.operate.made import figures, with_tables
 
 LOOKS = 30
-# As many reports as Spark keeps of a query.
-KEPT = 100
 KINDS = {"uncounted": "without counts", "backlog": "with counts", "served": "with counts, served"}
 SINKS = ("replica",)
 
@@ -48,7 +44,6 @@ def main() -> None:
     options = arguments()
     console.print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {options.rows:,} rows")
     report: dict[str, Any] = {"environment": environment(), "options": vars(options), "counting": counting()}
-    report["saying"] = saying()
     with EmbeddedPostgres(contestants.VERSION, settings=workload.SETTINGS) as server:
         report["looks"] = looks(server, options.tables)
         workload.prepare(server)
@@ -78,26 +73,6 @@ def counting() -> float:
     return found
 
 
-def saying() -> float:
-    """Milliseconds of CPU of this process to ask Spark for the reports of a query that has told as many as it keeps."""
-    settings = {"spark.sql.streaming.noDataProgressEventInterval": "100"}
-    with tempfile.TemporaryDirectory() as folder:
-        session = local_session("benchmark", Path(folder) / "spark.log", settings, rows_in_java=True)
-        writer = session.readStream.format("rate").load().writeStream.format("noop")
-        query = (
-            writer.option("checkpointLocation", f"{folder}/state").trigger(processingTime="100 milliseconds").start()
-        )
-        reports, seen = Reports(query), 0
-        while seen < KEPT:
-            time.sleep(0.5)
-            seen += len(reports.new())
-        found = cpu(lambda: (reports.new(), reports.last), pause=0.5)
-        query.stop()
-        session.stop()
-    console.print(f"A look at {KEPT} reports takes {found:.1f} ms")
-    return found
-
-
 def looks(server: EmbeddedPostgres, tables: int) -> dict[str, float]:
     """Milliseconds of CPU of `/metrics`, and of a look at checkpoint and server, with and without what it publishes."""
     shown = with_tables(figures(), tables)
@@ -122,12 +97,11 @@ def pipeline(server: EmbeddedPostgres, folder: Path) -> Definition:
     return from_content(content, base=folder, where="benchmark")
 
 
-def cpu(work: Callable[[], object], pause: float = 0.0) -> float:
-    """The median of the CPU time of this process, in milliseconds; `pause` is the seconds before each."""
+def cpu(work: Callable[[], object]) -> float:
+    """The median of the CPU time of this process, in milliseconds."""
     work()
     taken = []
     for _ in range(LOOKS):
-        time.sleep(pause)
         begin = time.process_time()
         work()
         taken.append((time.process_time() - begin) * 1000)

@@ -37,7 +37,7 @@ def test_an_agent_that_stops(sqlserver_source: SqlServerSource, tmp_path: Path, 
             status, _, what, todo = asked.until("stuck", LIMIT + MORE)
             assert (status, asked.health("/health")[0]) == (503, 200)
             assert "SQL Server Agent is not running" in what
-            assert "sqlagent.enabled true" in todo
+            assert "start the service SQL Server Agent" in todo
             assert asked.metric("tailrace_condition", condition="stuck") == 1
             code, text = printed(file)
             assert (code, "SQL Server Agent is not running" in text) == (1, True), text

@@ -9,10 +9,8 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -231,73 +229,3 @@ def test_a_disk_that_is_full(server: EmbeddedPostgres, pipeline: Path, spark: Sp
         assert b"No space left" in filled.stderr
         execute(server, pipeline, "INSERT INTO orders VALUES (2, 'b')")
         told(asked, pipeline, ("failed",), "a disk is full", "free space")
-        assert f"{small_disk / 'state'} (" in asked.json("/status")[0]["what"], "it is named"
-
-
-@pytest.mark.long
-def test_a_disk_that_something_fills_all_the_time_leaves_no_run_that_never_started(
-    server: EmbeddedPostgres, pipeline: Path, spark: SparkSession, small_disk: Path
-) -> None:
-    content: dict[str, Any] = yaml.safe_load(pipeline.read_text(encoding="utf-8"))
-    content["checkpoint"] = str(small_disk / "state")
-    pipeline.write_text(yaml.safe_dump(content), encoding="utf-8")
-    over = threading.Event()
-    with operated(load(pipeline), spark) as asked:
-        asked.until("streaming", ALL)
-        asked.eventually(lambda: asked.metric("tailrace_table_rows_total", table="public.orders") == 1, 60)
-        filling = threading.Thread(target=fill, args=(small_disk / "filler", over))
-        filling.start()
-        try:
-            execute(server, pipeline, "INSERT INTO orders VALUES (2, 'b')")
-            asked.until("failed")
-            code, text = printed(pipeline)
-            assert (code, "full" in text, "free space on" in text or "free space where" in text) == (1, True, True), (
-                text
-            )
-        finally:
-            over.set()
-            filling.join()
-    (small_disk / "filler").unlink()
-    with operated(load(pipeline), spark) as asked:
-        asked.eventually(lambda: asked.metric("tailrace_table_rows_total", table="public.orders") == 1, 120)
-        assert asked.until("streaming", ALL)[0] == 200
-
-
-def fill(file: Path, over: threading.Event) -> None:
-    """Take each block that becomes free."""
-    with file.open("ab", buffering=0) as stream:
-        while not over.is_set():
-            with suppress(OSError):
-                stream.write(b"x" * 4096)
-
-
-def until_told(asked: Asked, words: str) -> str:
-    """What is the matter, once it has these words; a pipeline that is started again by itself says them in turns."""
-    said = list[str]()
-
-    def is_told() -> bool:
-        said.append(asked.health()[2])
-        return words in said[-1]
-
-    asked.eventually(is_told, LIMIT + MORE, lambda: dict.fromkeys(said))
-    return said[-1]
-
-
-@pytest.mark.long
-def test_a_sink_whose_disk_is_full(
-    server: EmbeddedPostgres, pipeline: Path, spark: SparkSession, small_disk: Path
-) -> None:
-    content: dict[str, Any] = yaml.safe_load(pipeline.read_text(encoding="utf-8"))
-    content["sink"]["replica"]["path"] = str(small_disk / "lake")
-    pipeline.write_text(yaml.safe_dump(content), encoding="utf-8")
-    with operated(load(pipeline), spark) as asked:
-        asked.until("streaming", ALL)
-        asked.eventually(lambda: asked.metric("tailrace_table_rows_total", table="public.orders") == 1, 60)
-        subprocess.run(["dd", "if=/dev/zero", f"of={small_disk / 'filler'}"], capture_output=True, check=False)
-        execute(server, pipeline, "INSERT INTO orders VALUES (2, 'b')")
-        what = until_told(asked, "No space left on device")
-        assert str(small_disk / "lake") in what, "it is named"
-    (small_disk / "filler").unlink()
-    with operated(load(pipeline), spark) as asked:
-        asked.eventually(lambda: asked.metric("tailrace_table_rows_total", table="public.orders") == 1, 120)
-        assert asked.until("streaming", ALL)[0] == 200

@@ -58,7 +58,7 @@ def test_an_agent_that_stops_is_a_problem_of_a_running_pipeline(source: SqlServe
     try:
         (stopped,) = admin.problems(begun=True)
         assert (stopped.ok, stopped.what) == (False, "SQL Server Agent is not running")
-        assert "sqlagent.enabled true" in (stopped.remedy or "")
+        assert "start the service SQL Server Agent" in (stopped.remedy or "")
     finally:
         source.server.execute("EXEC xp_servicecontrol 'START', 'SQLServerAGENT'")
     assert admin.problems(begun=True) == []

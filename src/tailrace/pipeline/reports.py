@@ -15,8 +15,8 @@ Report = dict[str, Any]
 class Reports:
     """The reports of one query. All methods may be called by several threads, and raise what Spark fails with.
 
-    Spark keeps the newest 100. `recentProgress` of PySpark converts all of them at each call, and each twice: that took
-    a third of a core at two looks a second.
+    Spark keeps the newest 100. `recentProgress` of PySpark asks Java for all of them at each call, and converts each
+    twice; a run looks twice a second.
     """
 
     def __init__(self, query: StreamingQuery) -> None:
