@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from tailrace.pipeline.definition import load
 from tests.behaviour.operated import LIMIT, MORE, operated
-from tests.behaviour.test_operate import ALL, printed
+from tests.behaviour.test_operate import ALL
 from tests.conformance.sqlserver import SqlServerSource
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
@@ -38,9 +38,5 @@ def test_an_agent_that_stops(sqlserver_source: SqlServerSource, tmp_path: Path, 
             assert (status, asked.health("/health")[0]) == (503, 200)
             assert "SQL Server Agent is not running" in what
             assert "start the service SQL Server Agent" in todo
-            assert asked.metric("tailrace_condition", condition="stuck") == 1
-            code, text = printed(file)
-            assert (code, "SQL Server Agent is not running" in text) == (1, True), text
         finally:
             source.server.execute("EXEC xp_servicecontrol 'START', 'SQLServerAGENT'")
-        assert asked.until("streaming", LIMIT + MORE)[0] == 200

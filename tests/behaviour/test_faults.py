@@ -6,7 +6,6 @@ test_operate.py.
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import time
@@ -20,7 +19,6 @@ from pyspark.sql import SparkSession
 
 from tailrace.connectors.postgres.options import DATABASE_USER, SLOT_NAME
 from tailrace.pipeline.definition import load
-from tailrace.sinks.replica.sink import read_table
 from tailrace.testing.kafka import EmbeddedKafka
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour.operated import LIMIT, MORE, Asked, operated
@@ -134,24 +132,6 @@ def test_a_fault_is_told_alike_in_ten_seconds(
         cause(server, pipeline)
         told(asked, pipeline, conditions, words, todo)
     assert "secret" not in str(printed(pipeline))
-
-
-@pytest.mark.long
-def test_what_is_advised_for_a_publication_that_sends_less_works(
-    server: EmbeddedPostgres, pipeline: Path, spark: SparkSession
-) -> None:
-    with operated(load(pipeline), spark) as asked:
-        asked.until("streaming", ALL)
-        published(server, pipeline)
-        asked.until("incomplete")
-        execute(server, pipeline, "UPDATE orders SET note = 'unsent' WHERE id = 1")
-        text = printed(pipeline, "check")[1]
-        statement = re.search(r"ALTER PUBLICATION \S+ SET \(publish = '[a-z, ]+'\)", text)
-        assert statement is not None, text
-        execute(server, pipeline, statement[0])
-        asked.until("streaming", ALL)
-        rows = read_table(str(pipeline.parent / "lake"), "public.orders").to_pylist()
-        assert {row["id"]: row["note"] for row in rows} == {1: "unsent", 2: "b"}
 
 
 @pytest.mark.long

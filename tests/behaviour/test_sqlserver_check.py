@@ -61,7 +61,6 @@ def test_an_agent_that_stops_is_a_problem_of_a_running_pipeline(source: SqlServe
         assert "start the service SQL Server Agent" in (stopped.remedy or "")
     finally:
         source.server.execute("EXEC xp_servicecontrol 'START', 'SQLServerAGENT'")
-    assert admin.problems(begun=True) == []
 
 
 def test_two_instances_are_told_and_which_is_narrower(source: SqlServerSource) -> None:
