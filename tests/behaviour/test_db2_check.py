@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tailrace.connectors import registry
+from tailrace.connectors.db2 import admin as admin_module
 from tailrace.connectors.db2 import checks
 from tailrace.connectors.db2.client import connect
 from tailrace.connectors.db2.failures import FAILURES
+from tailrace.connectors.finding import Finding
 from tailrace.errors import SourceError
 from tests.conformance.db2 import REGISTER, Db2Source
 from tests.servers.db2.server import Db2
@@ -30,6 +34,40 @@ def found(source: Db2Source, table: str = "orders", **properties: str) -> str:
     given = source.properties("p") | {"topic.prefix": "t", "table.include.list": rf"{source.schema}\.{table}", **own}
     checked = package.admin(package.resolve(given)).checks()
     return " | ".join(f"{each.what} -> {each.remedy}" for each in checked)
+
+
+def test_a_capture_program_that_stops_is_a_problem_of_a_running_pipeline(
+    source: Db2Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log's end stands still then, so that the pipeline seems to have read all of it."""
+    monkeypatch.setattr(admin_module, "intervals", lambda *_: 0.5)
+    package = registry.named("db2").load()
+    lists = {"topic.prefix": "t", "table.include.list": rf"{source.schema}\.orders"}
+    admin = package.admin(package.resolve({**source.properties("p"), **lists}))
+
+    def problems() -> list[Finding]:
+        return admin.problems(begun=True)
+
+    eventually(lambda: problems() == [])
+    source.server.services("stop")
+    try:
+        eventually(lambda: len(problems()) == 1)
+        (stopped,) = problems()
+        assert stopped.ok is False
+        assert "the capture program has read nothing for" in stopped.what
+        statement = re.search(r"VALUES \S+\('start', 'asncdc'\)", stopped.remedy or "")
+        assert statement is not None
+        source.run(statement[0])
+    finally:
+        source.server.services("start")
+    eventually(lambda: problems() == [])
+
+
+def eventually(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def test_apply_is_told(source: Db2Source) -> None:

@@ -113,7 +113,7 @@ def slot(server: EmbeddedPostgres, pipeline: Path) -> None:
 FAULTS: dict[str, Fault] = {
     "password": (password, ("stuck", "failed"), "password authentication failed", "database.password"),
     "publication": (publication, ("failed", "stuck"), "does not exist", "create the publication"),
-    "published": (published, ("failed", "stuck"), "pub does not publish update, delete", "ALTER PUBLICATION"),
+    "published": (published, ("incomplete",), "pub does not send updates, deletes", "`tailrace check` shows where"),
     "folder": (folder, ("incomplete",), "the replica's table was deleted", "execute-snapshot"),
     "slot": (slot, ("failed", "stuck"), "the slot does not exist", "snapshot.mode=when_needed"),
 }

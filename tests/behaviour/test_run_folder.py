@@ -18,12 +18,14 @@ import pytest
 import yaml
 
 from tailrace.cli.demo import QUICK_START
+from tailrace.errors import TailraceError
 from tailrace.operate.server import TOKEN
 from tailrace.sinks.replica.sink import read_table
 from tailrace.testing.process import free_port
 from tests.behaviour.operated import Asked
-from tests.behaviour.test_cli import COMMAND
+from tests.behaviour.test_cli import COMMAND, tailrace
 from tests.conftest import Database
+from tests.unit.operate import kcctl
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -232,3 +234,43 @@ def test_a_folder_that_is_read_once(database: Database, tmp_path: Path) -> None:
     put(folder, "two", database, **{"database.password": "wrong"})
     with running(folder, free_port(), "--once") as process:
         assert process.wait(240) == 1
+
+
+@pytest.mark.long
+def test_commands_beside_a_running_folder(database: Database, tmp_path: Path) -> None:
+    database.execute("CREATE TABLE orders (id int PRIMARY KEY)", "INSERT INTO orders VALUES (1)")
+    database.execute("CREATE TABLE other (id int PRIMARY KEY)", "INSERT INTO other VALUES (1)")
+    folder, port = tmp_path / "pipelines", free_port()
+    folder.mkdir()
+    file = put(folder, "one", database)
+    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    file.write_text(yaml.safe_dump({**content, "sink": {"replica": {"path": "../lake"}}}), encoding="utf-8")
+    asked = Asked(f"http://127.0.0.1:{port}")
+
+    def rows(table: str = "public.orders") -> list[int]:
+        try:
+            return sorted(read_table(str(tmp_path / "lake"), table).column("id").to_pylist())
+        except TailraceError:
+            return []
+
+    with running(folder, port):
+        until(asked, one="streaming")
+        asked.eventually(lambda: rows() == [1], 60, rows)
+        for arguments in (["--yes"], ["--yes", "--force"]):
+            said = tailrace("drop", file, *arguments, code=1).stderr
+            assert "the pipeline needs what would be dropped: it is running: process" in said
+        assert "the checkpoint is in use by another run: process" in tailrace("run", file, code=1).stderr
+        assert "the pipeline moves its position" in tailrace("offset", file, code=1).stderr
+        tailrace("check", file)
+        assert "streaming" in tailrace("status", file).stdout
+        tailrace("signal", file, "execute-snapshot", "-t", "public.orders")
+        tailrace("retry", file)
+        assert "equal" in tailrace("reconcile", file).stdout
+        tailrace("add", file, "public.other")
+        asked.eventually(lambda: rows("public.other") == [1], 90, lambda: conditions(asked))
+        until(asked, one="streaming")
+        tailrace("remove", file, "public.other")
+        database.execute("INSERT INTO orders VALUES (2)")
+        asked.eventually(lambda: rows() == [1, 2], 60, rows)
+        until(asked, one="streaming")
+        kcctl.check_reads(asked.json, "one", "PostgresConnector")

@@ -48,6 +48,21 @@ def about(found: list[Finding], words: str) -> Finding:
     return matching[0]
 
 
+def test_an_agent_that_stops_is_a_problem_of_a_running_pipeline(source: SqlServerSource) -> None:
+    """The log's end stands still then, so that the pipeline seems to have read all of it."""
+    package = registry.named("sqlserver").load()
+    lists = {"table.include.list": r"dbo\.orders", "topic.prefix": "t"}
+    admin = package.admin(package.resolve({**source.properties("p"), **lists}))
+    assert admin.problems(begun=True) == []
+    source.server.execute("EXEC xp_servicecontrol 'STOP', 'SQLServerAGENT'")
+    try:
+        (stopped,) = admin.problems(begun=True)
+        assert (stopped.ok, stopped.what) == (False, "SQL Server Agent is not running")
+        assert "start the service SQL Server Agent" in (stopped.remedy or "")
+    finally:
+        source.server.execute("EXEC xp_servicecontrol 'START', 'SQLServerAGENT'")
+
+
 def test_two_instances_are_told_and_which_is_narrower(source: SqlServerSource) -> None:
     source.run(f"{ENABLE.format('orders')}, @capture_instance = 'audit', @captured_column_list = N'id'")
     found = checks(source)

@@ -43,6 +43,7 @@ DECIDED_ONCE = frozenset(
             for kind in ("incremental", "blocking")
         ),
         "a_run_killed_while_it_wrote_its_first_offset_does_no_harm",
+        "a_pipeline_that_is_reset_reads_everything_again",
     )
 )
 """What PostgreSQL shows by default, and other databases by `make long`: no database's code decides it."""

@@ -26,7 +26,9 @@ def test_kafka_has_each_event_once(
     line.once(spark)
     source.commit(Insert("sold", {KEY: 3, VALUE: 0, NOTE: None}))
     source.commit(Delete("sold", 1))
-    line.once(spark)
+    started = line.starts(spark)
+    started.to_end()
+    assert started.run.progress().topics == (name,)
     line.once(spark)
     found = [
         (source.key(json.loads(message.key())["payload"]), _operation(message.value()))

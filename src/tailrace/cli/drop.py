@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from tailrace.cli.check import admin_of, begun
+from tailrace.cli.check import CONNECTOR_FILES, admin_of, begun
 from tailrace.cli.terminal import asking, notes, print_json, results
 
 
@@ -21,7 +21,9 @@ def command(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was done as one line of JSON.")] = False,
 ) -> None:
-    """Drop what a pipeline created on its database server. Its checkpoint is of no use afterwards."""
+    """Drop what a stopped pipeline created on its database server. Its checkpoint is of no use afterwards."""
+    if pipeline.suffix not in CONNECTOR_FILES:
+        _demand_stopped(pipeline)
     admin = admin_of(pipeline)
     owned = admin.owned()
     if owned is not None and not yes:
@@ -36,3 +38,11 @@ def command(
         return
     for line in done:
         results.print(escape(line))
+
+
+def _demand_stopped(pipeline: Path) -> None:
+    """Raises ConfigError for a pipeline that runs: between its reads the server does not see that it is in use."""
+    from tailrace.pipeline.definition import load
+    from tailrace.pipeline.run_state import demand_stopped
+
+    demand_stopped(load(pipeline).checkpoint, "the pipeline needs what would be dropped")

@@ -89,8 +89,8 @@ class ProgressPrinter:
         reads = progress.snapshot is not None and is_due and now >= self._begun + QUIET_SECONDS
         if self._as_json:
             if is_new or (reads and progress.batch is None):
-                shown = asdict(replace(progress, rows={}))
-                del shown["rows"]
+                shown = asdict(replace(progress, rows={}, topics=()))
+                del shown["rows"], shown["topics"]
                 speed = {"events_per_second": self._speed(progress, now)}
                 print_json({"time": clock(), **self._about, **shown, **speed})
         elif (is_new and (last or (progress.events != self._events and is_due))) or reads:

@@ -2,7 +2,7 @@
 
 A pipeline is a source connector of its name with one task, 0. Files decide which pipelines are there and how they are
 configured, so no connector is created, changed or deleted here; what Connect would answer to that is refused with the
-way to do it. Paths and forms are those of Connect 4.
+way to do it. Paths and forms are those of Connect 4, and its version is what clients ask for, to know what they may do.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tailrace.operate.watch import Figures
 from tailrace.transforms.registry import PREDICATES, TRANSFORMS
 from tailrace.version import __version__
 
+_CONNECT_VERSION = "4.0.0"
 _BY_FILES = "pipelines are files: add, change or remove the file in the folder of `tailrace run FOLDER`"
 _LEVELS = {"TRACE": "DEBUG", "DEBUG": "DEBUG", "INFO": "INFO", "WARN": "WARNING", "ERROR": "ERROR", "FATAL": "CRITICAL"}
 
@@ -51,7 +52,7 @@ class ConnectApi:
         return None
 
     def _root(self) -> dict[str, str]:
-        return {"version": __version__, "commit": "tailrace", "kafka_cluster_id": "tailrace"}
+        return {"version": _CONNECT_VERSION, "commit": f"tailrace-{__version__}", "kafka_cluster_id": "tailrace"}
 
     def _connectors(self, request: HttpRequest, method: str, parts: list[str]) -> Response:
         if not parts:
@@ -82,10 +83,6 @@ class ConnectApi:
         name = figures.definition.name
         if below == "tasks/0/status":
             return self._status(figures)["tasks"][0]
-        if below == "topics":
-            if figures.definition.sink.kafka is not None:
-                raise Refusal(403, "Topic tracking is disabled.")
-            return {name: {"topics": []}}
         reads: Mapping[str, Callable[[], Any]] = {
             "": lambda: _info(figures),
             "config": lambda: shown(figures.definition, figures.config),
@@ -94,15 +91,18 @@ class ConnectApi:
                 {"id": {"connector": name, "task": 0}, "config": shown(figures.definition, figures.config)}
             ],
             "tasks-config": lambda: {f"{name}-0": shown(figures.definition, figures.config)},
+            "topics": lambda: {name: {"topics": sorted(figures.totals.topics)}},
             "offsets": lambda: offsets.stored(figures),
         }
         if below not in reads:
             raise Refusal(404, f"there is nothing at /connectors/{name}/{below}")
         return reads[below]()
 
-    def _status(self, figures: Figures) -> dict[str, Any]:
+    def _status(self, figures: Figures, *, restarts: bool = False) -> dict[str, Any]:
+        """`restarts`: this request has asked for a new start, which may not have begun."""
         found = health(figures.status)
-        state: dict[str, Any] = {"state": found.condition.connect_state, "worker_id": self._worker}
+        name = "RESTARTING" if restarts else found.condition.connect_state
+        state: dict[str, Any] = {"state": name, "worker_id": self._worker}
         if state["state"] == "FAILED":
             state["trace"] = f"{found.what}\n{found.todo}"
         tasks = [] if state["state"] == "STOPPED" else [{"id": 0, **state}]
@@ -126,10 +126,11 @@ class ConnectApi:
             return Response(status=204)
         if (method, below) in (("POST", "restart"), ("POST", "tasks/0/restart")):
             is_failed = figures.status.condition.connect_state == "FAILED"
-            if request.query.get("onlyFailed", "").lower() != "true" or is_failed:
+            restarts = request.query.get("onlyFailed", "").lower() != "true" or is_failed
+            if restarts:
                 self._pipelines.restart(name)
             if request.query.get("includeTasks", "").lower() == "true":
-                return Response(self._status(figures), 202)
+                return Response(self._status(figures, restarts=restarts), 202)
             return Response(status=204)
         raise Refusal(405, _BY_FILES)
 

@@ -45,6 +45,8 @@ def _said(status: Status, found: Condition) -> tuple[str, str]:
         return what, f"{_WAITS}. If it stays: {remedy}" if remedy else _WAITS
     if found is Condition.STUCK:
         return _joined(errors)
+    if found is Condition.RESTARTING:
+        return _restarting(status)
     if found is Condition.INCOMPLETE:
         return _lacking(status)
     if found is Condition.FAILED and last is not None:
@@ -57,7 +59,6 @@ def _said(status: Status, found: Condition) -> tuple[str, str]:
 _WORDS = {
     Condition.NEVER_STARTED: ("", "`tailrace check`, then `tailrace run`"),
     Condition.STARTING: ("no micro-batch of this run is finished yet", ""),
-    Condition.RESTARTING: ("the query failed by an error that may pass", "nothing: it is started again by itself"),
     Condition.SILENT: (
         "the process has not said for a minute how far its run is",
         "restart the process; it resumes from its checkpoint",
@@ -65,6 +66,13 @@ _WORDS = {
     Condition.PAUSED: ("an operator has paused it", "resume it"),
     Condition.STOPPED: ("", "`tailrace run` resumes it from its checkpoint"),
 }
+
+
+def _restarting(status: Status) -> tuple[str, str]:
+    progress = None if status.live is None else status.live.progress
+    error, _, remedy = ("" if progress is None else progress.failure or "").partition("\n  Remedy: ")
+    todo = "nothing: it is started again by itself"
+    return f"the query failed by an error that may pass: {error}", f"{todo}. If it stays: {remedy}" if remedy else todo
 
 
 def _joined(findings: list[Finding]) -> tuple[str, str]:

@@ -6,6 +6,7 @@ It listens on the loopback by default. There reading needs no token; beyond it e
 
 from __future__ import annotations
 
+import base64
 import hmac
 import ipaddress
 import json
@@ -153,7 +154,7 @@ class _Access:
     def is_trusted(self, request: HttpRequest, host: str, authorization: str) -> bool:
         """Whether who asks may see what an operator may. Raises Refusal for what needs a token and has none."""
         is_read = request.method in _READS
-        if self.token is not None and hmac.compare_digest(authorization.encode(), f"Bearer {self.token}".encode()):
+        if self.token is not None and hmac.compare_digest(_token(authorization), self.token.encode()):
             return True
         # A page of another site, under a name that leads here, must not read what only this machine may.
         is_here = not self.is_open and _is_loopback(_host(host))
@@ -163,7 +164,20 @@ class _Access:
             raise Refusal(403, "the header Host names another machine")
         if self.token is None:
             raise Refusal(403, f"set the environment variable {TOKEN} of this process to change anything here")
-        raise Refusal(401, f"send the token of {TOKEN}: Authorization: Bearer ...")
+        raise Refusal(401, f"send the token of {TOKEN}: Authorization: Bearer ..., or as a password")
+
+
+def _token(authorization: str) -> bytes:
+    """The token that a client sends, empty without one: as Bearer, or as the password of any user (kcctl)."""
+    scheme, _, given = authorization.partition(" ")
+    if scheme.lower() == "bearer":
+        return given.encode()
+    if scheme.lower() != "basic":
+        return b""
+    try:
+        return base64.b64decode(given, validate=True).partition(b":")[2]
+    except ValueError:
+        return b""
 
 
 def _host(header: str) -> str:
@@ -209,6 +223,8 @@ class _Handler(BaseHTTPRequestHandler):
         request = HttpRequest(self.command, unquote(split.path), query, self.headers.get("Accept", ""), body)
         access, headers = self.server.access, self.headers
         given = headers.get("Authorization", "")
+        if "Origin" in headers and given.lower().startswith("basic"):
+            given = ""  # a browser adds a password by itself, also to what a page of another site sends
         return replace(request, is_trusted=access.is_trusted(request, headers.get("Host", ""), given))
 
     def _body(self) -> bytes:

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 # A database that is away is reported within 10 seconds: a pause, and a look that does not end.
 PAUSE_SECONDS, ANSWER_SECONDS = 3.0, 5.0
 # What the server would not send is asked for less often: of 1,000 tables that takes it a tenth of a second.
-PROBLEMS_SECONDS = 15.0
+PROBLEMS_SECONDS = 6.0
 # Of a server that is slow to answer, a pause is so many times as long as an answer.
 _TIMES, _LONGEST_PAUSE_SECONDS = 3.0, 30.0
 _NOTHING = SourceLook(CheckpointState(None, None), None, None, None, None, ())

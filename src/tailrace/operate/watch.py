@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime, timezone
 
 from tailrace.config import Config
@@ -34,15 +34,17 @@ START_SECONDS = 600.0
 class RunTotals:
     """Sums over all runs of a pipeline in this process; `seconds` of micro-batches by stage, `rows` by table.
 
-    `counts` are those of Batches.
+    `counts` are those of Batches, `topics` those that were written to.
     """
 
     events: int = 0
     batches: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     restarts: int = 0
+    _: KW_ONLY
     rows: Mapping[str, int] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
+    topics: frozenset[str] = frozenset()
 
     def plus(self, run: RunProgress | None) -> RunTotals:
         """With what one run has done so far."""
@@ -53,8 +55,9 @@ class RunTotals:
             self.batches + run.batches.count,
             Counter(self.seconds) + Counter(run.batches.seconds),
             self.restarts + run.restarts,
-            Counter(self.rows) + Counter(run.rows),
-            _sums(self.counts, run.batches.counts),
+            rows=Counter(self.rows) + Counter(run.rows),
+            counts=_sums(self.counts, run.batches.counts),
+            topics=self.topics.union(run.topics),
         )
 
 

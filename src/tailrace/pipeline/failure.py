@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from tailrace import errors
 from tailrace.errors import TailraceError
@@ -12,6 +15,8 @@ from tailrace.spark.java_errors import causes, summary
 
 _OURS = re.compile(r"^(?:.*\W)?tailrace\.errors\.(\w+): (.*)$")
 _REMEDY = "  Remedy: "
+# A disk that has less is full for who writes blocks.
+_LITTLE_BYTES = 1 << 20
 # What Java finds of a planner's process that has ended: a message that says nothing of it, or no message.
 _PLANNER_ENDED = re.compile(
     r"^Caused by: (java\.\w+\.(?:EOFException|\w+: Broken pipe|\w+: Connection reset))$"
@@ -53,9 +58,10 @@ def _read(kind: type[TailraceError], first: str, rest: list[str]) -> TailraceErr
 
 
 # Failures of Spark and its machine: a text in the message or its causes, what it means, how to fix it.
+_NO_SPACE = "No space left on device"
 _FOREIGN = (
     (
-        "No space left on device",
+        _NO_SPACE,
         "a disk is full",
         "free space where the checkpoint, the sink or Spark's temporary files (spark.local.dir) lie, and start again; "
         "the pipeline resumes from its checkpoint",
@@ -131,12 +137,23 @@ def sentence(error: BaseException, where: str, sink: str | None = None) -> Tailr
         for sign, what, remedy in signs:
             said = next((line for line in texts if sign in line), None)
             if said is not None:
-                return TailraceError(f"{what} ({said.strip(': ')})", where=where, remedy=remedy)
+                place = _full(where, sink) if sign == _NO_SPACE else where
+                return TailraceError(f"{what} ({said.strip(': ')})", where=place, remedy=remedy)
     text = summary(error)
     if sink is not None and sink in text and where not in text:
         # No SinkError: of one of Spark's own, its words say whether it passes.
         return TailraceError(f"the sink could not be written: {text}", where=sink, remedy=_SINK_REMEDY)
     return TailraceError(f"Spark stopped the pipeline: {text}", where=where)
+
+
+def _full(checkpoint: str, sink: str | None) -> str:
+    """Whose disk is full, of the places that a pipeline writes to; the checkpoint where none is any more."""
+    for place in (checkpoint, sink, tempfile.gettempdir()):
+        if place is None or "://" in place or not Path(place).exists():
+            continue
+        if (free := shutil.disk_usage(place).free) < _LITTLE_BYTES:
+            return f"{place} ({free:,} bytes are free)"
+    return checkpoint
 
 
 @contextmanager

@@ -81,6 +81,19 @@ class LocalFile:
 
         self._translated(write)
 
+    def overwrite(self, content: str) -> bool:
+        """Write into the space that the file has, as a full disk has no other; False if that cannot be done.
+
+        Who is killed meanwhile leaves a damaged file: only for what may be lost.
+        """
+        try:
+            with self._path.open("r+", encoding="utf-8") as stream:
+                stream.write(content)
+                stream.truncate()
+        except OSError:
+            return False
+        return True
+
     def delete(self) -> None:
         """Remove the file."""
         with suppress(_NotThereError):

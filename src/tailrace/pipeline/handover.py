@@ -6,10 +6,10 @@ from typing import Any
 
 from tailrace.connectors.debezium_offset import connect_json
 from tailrace.connectors.offset import STREAM
-from tailrace.errors import ConfigError, OffsetError
+from tailrace.errors import OffsetError
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.query_id import position_of
-from tailrace.pipeline.run_state import run_state
+from tailrace.pipeline.run_state import demand_stopped
 from tailrace.snapshot.progress import Progress
 
 
@@ -18,9 +18,7 @@ def debezium_offsets(definition: Definition) -> tuple[dict[str, Any], list[str]]
 
     Raises ConfigError while the pipeline runs, OffsetError where it has no position in the log yet.
     """
-    run = run_state(definition.checkpoint)
-    if run.state == "running":
-        raise ConfigError(f"the pipeline moves its position: it is {run}", remedy="stop it first")
+    demand_stopped(definition.checkpoint, "the pipeline moves its position")
     committed = position_of(definition).committed
     admin = definition.admin()
     here = None if committed is None else admin.position(committed.offset)

@@ -22,7 +22,9 @@ class RunProgress:
     are set aside, and why; `incomplete` which may differ from the source, and what they take; `sink_problem` why the
     sink cannot be reached now, `catalog` what keeps tables from being registered. `batches` sums up the micro-batches
     of this run, `restarts` counts how often its query was started again, `rows` the rows that it put and deleted in
-    each table of a replica. `caught_up` is when the log last ended where a micro-batch ends, in seconds since 1970.
+    each table of a replica, `topics` those that it has written to. `failure` is the error, with its
+    remedy, after which the query is about to be started again. `caught_up` is when the log last ended where a
+    micro-batch ends, in seconds since 1970.
     """
 
     batch: int | None
@@ -42,6 +44,8 @@ class RunProgress:
     batches: Batches = field(default_factory=Batches)
     restarts: int = 0
     rows: Mapping[str, int] = field(default_factory=dict)
+    topics: tuple[str, ...] = ()
+    failure: str | None = None
     caught_up: float | None = None
 
 

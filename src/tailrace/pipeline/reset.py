@@ -10,8 +10,10 @@ from pyarrow import fs
 from tailrace.errors import ConfigError
 from tailrace.pipeline.checkpoint import file_system
 from tailrace.pipeline.definition import Definition, FileTarget
+from tailrace.pipeline.files import LocalFile
+from tailrace.pipeline.lease import Lease
 from tailrace.pipeline.query_id import position_of
-from tailrace.pipeline.run_state import run_state
+from tailrace.pipeline.run_state import LEASE, demand_stopped
 
 
 def reset(definition: Definition) -> list[str]:
@@ -20,9 +22,7 @@ def reset(definition: Definition) -> list[str]:
     Raises ConfigError while it runs, for sinks that remember micro-batches by their numbers, and for a checkpoint in a
     store; SourceError and OffsetError as `tailrace drop` does. Nothing is changed then.
     """
-    run = run_state(definition.checkpoint)
-    if run.state == "running":
-        raise ConfigError(f"the pipeline moves its position: it is {run}", remedy="stop it first")
+    demand_stopped(definition.checkpoint, "the pipeline moves its position")
     target = definition.sink.target
     if isinstance(target, FileTarget):
         raise ConfigError(
@@ -39,9 +39,16 @@ def reset(definition: Definition) -> list[str]:
     if begun.planned is None:
         return []
     admin = definition.admin()
-    # The run that has ended may have left a reader behind, in a process that other pipelines use as well.
-    admin.drop_at_stop(begun.offsets)
-    done = admin.drop(begun.offsets)
     aside = Path(f"{path}.reset-{datetime.now(timezone.utc):%Y%m%dT%H%M%S.%f}")
-    Path(path).rename(aside)
+    # No run may start between the question whether one does and the end.
+    lease = Lease(LocalFile(Path(path) / LEASE))
+    lease.acquire()
+    try:
+        # The run that has ended may have left a reader behind, in a process that other pipelines use as well.
+        admin.drop_at_stop(begun.offsets)
+        done = admin.drop(begun.offsets)
+        Path(path).rename(aside)
+        (aside / LEASE).unlink()
+    finally:
+        lease.release()
     return [*done, f"the former checkpoint is {aside}"]

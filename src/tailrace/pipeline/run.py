@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import time
@@ -20,6 +19,7 @@ from tailrace.pipeline.lifecycle import Lifecycle, LifecycleState
 from tailrace.pipeline.lineage import lineage_of
 from tailrace.pipeline.progress import RunProgress, offset_of
 from tailrace.pipeline.query import QueryStart
+from tailrace.pipeline.reports import Reports
 from tailrace.pipeline.restarts import ClockWatch, Restarts, is_passing
 from tailrace.pipeline.run_state import caught_up, ended
 from tailrace.pipeline.sink_health import SinkWatch
@@ -28,6 +28,7 @@ from tailrace.pipeline.table_look import TableLook
 from tailrace.pipeline.target import ReplicaOutput
 from tailrace.pipeline.watches import Watches
 from tailrace.sinks.counts import Counts
+from tailrace.sinks.kafka.sink import KafkaSink
 from tailrace.snapshot.chunk_size import fixed_size
 from tailrace.snapshot.report import Report, report
 
@@ -68,7 +69,7 @@ class Run:
         if self._registrar is not None:
             self._registrar.start()
         self._watches = Watches(session, definition, config, target)
-        self._was_set_back, self._started_again = 0.0, 0
+        self._was_set_back, self._started_again, self._failure = 0.0, 0, ""
         self._tables = TableLook(definition, target) if isinstance(target, ReplicaOutput) else None
         self._life = Lifecycle(lease)
         self._watch(query)
@@ -80,7 +81,7 @@ class Run:
     def _watch(self, query: StreamingQuery) -> None:
         """Follow a query from here on."""
         definition, tracker = self._definition, self._session.sparkContext.statusTracker()
-        self._query = query
+        self._query, self._reports = query, Reports(query)
         self._first = SnapshotWatch(self._admin, definition.config(), definition.checkpoint, tracker, query)
         self._lease.keep(
             lambda: self._life.state is LifecycleState.WAITS or self._is_active(), self._lost, self._caught_up
@@ -138,6 +139,7 @@ class Run:
         if pause is None:
             self._ended(error)
             raise error
+        self._failure = str(error)
         made, most = self._restarts.made, self._restarts.most
         text = f"{error}\nThe query is started again in {pause:.0f} s ({made} of {most} in a row)."
         self._life.waits(pause, text)
@@ -231,8 +233,7 @@ class Run:
         """The newest progress of the query, None without one."""
         try:
             with self._start.sentences():
-                last = self._query.lastProgress if self._lease.lost is None else None
-            return None if last is None else json.loads(last.json)
+                return self._reports.last if self._lease.lost is None else None
         except TailraceError:  # Java is no more
             return None
 
@@ -250,12 +251,11 @@ class Run:
     def progress(self) -> RunProgress:
         """The progress of the newest finished batches."""
         with self._start.sentences():
-            recent, status = [json.loads(each.json) for each in self._query.recentProgress], self._query.status
+            new, last, status = self._reports.new(), self._reports.last or {}, self._query.status
         if not self._counts_itself:
-            for batch in recent:
+            for batch in new:
                 self._written[batch["batchId"]] = batch["numInputRows"]
-        self._batches.see(recent)
-        last = recent[-1] if recent else {}
+        self._batches.see(new)
         offset, (activity, activity_seconds) = offset_of(last, "endOffset"), self._activity.look(status, last)
         if self._life.state is LifecycleState.WAITS:
             activity, activity_seconds = RESTARTS, self._life.due_seconds
@@ -276,6 +276,8 @@ class Run:
             batches=self._batches.so_far,
             restarts=self._started_again,
             rows=self._target.rows if isinstance(self._target, ReplicaOutput) else {},
+            failure=self._failure if self._life.state is LifecycleState.WAITS else None,
+            topics=tuple(sorted(self._target.topics)) if isinstance(self._target, KafkaSink) else (),
             caught_up=caught_up(last) if last else None,
         )
 

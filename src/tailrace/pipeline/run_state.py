@@ -19,6 +19,7 @@ from pyarrow import fs
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.override import override
 from tailrace.pipeline.checkpoint import file_system
+from tailrace.pipeline.complete import FILE as COMPLETE
 from tailrace.pipeline.files import LocalFile
 from tailrace.pipeline.lease import STALE_SECONDS, LeaseFile, Owner
 
@@ -87,9 +88,12 @@ def ended(file: LeaseFile, error: TailraceError | None, caught_up: float | None 
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     text = None if error is None else str(error).partition("\n  Remedy: ")[0]
     end = Ended(now, text, None if error is None else error.remedy, caught_up)
+    content = json.dumps(asdict(end))
     try:
-        file.write(json.dumps(asdict(end)))
+        file.write(content)
     except TailraceError as failure:
+        if isinstance(file, LocalFile) and file.overwrite(content):
+            return True
         log.warning("how the run ended is not written down: %s", failure)
         return False
     return True
@@ -110,6 +114,8 @@ def run_state(checkpoint: str) -> RunState:
     filesystem, root = file_system(checkpoint)
     lease, last = _content(filesystem, f"{root}/{LEASE}"), _content(filesystem, f"{root}/{LAST_RUN}")
     end = None if last is None else Ended.read(last)
+    if lease is None and end is None:
+        end = _untold(filesystem, root)
     if lease is None:
         state: State = "never started" if end is None else "stopped" if end.error is None else "failed"
         return RunState(state, None, end)
@@ -123,6 +129,15 @@ def run_state(checkpoint: str) -> RunState:
     # What ended the run before is over once this one has committed a micro-batch.
     is_over = owner is not None and _committed_since(filesystem, root, owner.since)
     return RunState("running", owner, None if is_over else end)
+
+
+def demand_stopped(checkpoint: str, why: str) -> None:
+    """Raises ConfigError, which says `why`, while the pipeline of a checkpoint runs; SparkAloneError."""
+    run = run_state(checkpoint)
+    if run.state == "running":
+        by = "`PUT /connectors/<name>/stop`, or by taking its file away"
+        remedy = f"stop it first; one of `tailrace run FOLDER` by {by}"
+        raise ConfigError(f"{why}: it is {run}", where=checkpoint, remedy=remedy)
 
 
 def caught_up(progress: dict[str, Any]) -> float | None:
@@ -139,6 +154,16 @@ def _committed_since(filesystem: fs.FileSystem, root: str, since: str) -> bool:
     selector = fs.FileSelector(f"{root}/commits", allow_not_found=True)
     times = [info.mtime for info in filesystem.get_file_info(selector) if info.mtime is not None]
     return max(times, default=datetime.min.replace(tzinfo=timezone.utc)) > datetime.fromisoformat(since)
+
+
+def _untold(filesystem: fs.FileSystem, root: str) -> Ended | None:
+    """The end of a run that has not written it down; None if no run has got so far that its own files show it."""
+    shown = filesystem.get_file_info(f"{root}/{COMPLETE}")
+    if shown.type is not fs.FileType.File or shown.mtime is None:
+        return None
+    error = "the last run has not written down how it ended, as it cannot on a full disk"
+    remedy = f"free space on the disk of {root} if it is full, see the run's log, and start again: it resumes"
+    return Ended(shown.mtime.isoformat(timespec="seconds"), error, remedy)
 
 
 def _content(filesystem: fs.FileSystem, path: str) -> str | None:

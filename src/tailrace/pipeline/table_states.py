@@ -76,7 +76,7 @@ def takes(state: TableState, reaction: Reaction) -> str:
     if state.state == READING:
         return "it is being read again"
     if state.lasting:
-        return "change this; the table is read again then"
+        return "change this, `tailrace check` shows where; the table is read again then"
     if reaction.mode == "read_again" and (state.state == INCOMPLETE or state.request is not None):
         return "it is read again" if state.request is None else "it is about to be read again"
     if state.state == ASIDE:

@@ -53,7 +53,8 @@ def figures(connector: str = "postgres", name: str = "shop", sink: Any = None, *
     status = replace(status, run=RunState("running"), live=Live(progress))
     now = time.time()
     counts = {"reads": 10, "creates": 40, "updates": 15, "deletes": 5, "truncates": 0, "messages": 0, "transactions": 8}
-    totals = RunTotals(70, 4, {"addBatch": 2.5}, 2, {"public.orders": 70}, counts)
+    topics = frozenset(["shop.prefix.public.orders"])
+    totals = RunTotals(70, 4, {"addBatch": 2.5}, 2, rows={"public.orders": 70}, counts=counts, topics=topics)
     behind = Spread()
     for seconds in range(1, 101):
         behind.add(seconds / 10)

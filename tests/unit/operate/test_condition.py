@@ -118,8 +118,12 @@ def test_the_table_of_the_module_and_of_the_docs_is_what_is_answered() -> None:
             "its checkpoint",
         ),
         (
-            replace(STATUS, live=Live(RunProgress(1, 0, 0.0, {}, activity="restarts"))),
-            "restarting; the query failed by an error that may pass; nothing: it is started again by itself",
+            replace(
+                STATUS,
+                live=Live(RunProgress(1, 0, 0.0, {}, activity="restarts", failure="it broke\n  Remedy: mend it")),
+            ),
+            "restarting; the query failed by an error that may pass: it broke; nothing: it is started again by itself. "
+            "If it stays: mend it",
         ),
         (replace(STATUS, live=Live(None)), "starting; no micro-batch of this run is finished yet"),
     ],

@@ -7,15 +7,18 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
+from tailrace.connectors import registry
 from tailrace.operate.connect_api import ConnectApi
 from tailrace.operate.pipelines import Pipelines
 from tailrace.operate.server import HttpRequest, Refusal
 from tailrace.operate.watch import Figures
-from tailrace.pipeline.run_state import Ended, RunState
-from tests.unit.operate.made import figures
+from tailrace.pipeline.run_state import Ended, RunState, State
+from tests.unit.operate import kcctl
+from tests.unit.operate.made import CONFIGS, figures
 
 CLASS = "io.debezium.connector.postgresql.PostgresConnector"
 
@@ -57,6 +60,41 @@ def status_of(pipelines: Pipelines, path: str, method: str, body: Any = None, **
     return response.status
 
 
+def by_path(pipelines: Pipelines, path: str) -> Any:
+    """The answer to a request as it is sent."""
+    place, _, query = path.partition("?")
+    return json.loads(json.dumps(asked(pipelines, place, **dict(parse_qsl(query)))))
+
+
+@pytest.mark.parametrize("connector", CONFIGS)
+@pytest.mark.parametrize("state", ["running", "failed", "stopped", "never started", "killed"])
+def test_kcctl_reads_all_that_it_prints(connector: str, state: State) -> None:
+    found = figures(connector)
+    last = Ended("noon", "the log is gone") if state == "failed" else None
+    status = replace(found.status, run=RunState(state, None, last), live=None)
+    status = replace(status, offset=None) if state == "never started" else status
+    pipelines = Some(replace(found, status=status))
+    (plugin,) = (entry.classes[0] for entry in registry.BUILT_IN.values() if entry.name == connector)
+    for name in (plugin, plugin.rpartition(".")[2]):
+        kcctl.check_reads(lambda path: by_path(pipelines, path), "shop", name)
+    validated = asked(pipelines, f"/connector-plugins/{plugin}/config/validate", "PUT", {"name": "dummy-name"})
+    assert kcctl.wrong(validated, kcctl.VALIDATED) == []
+    assert validated["error_count"] > 0
+    restarted = asked(pipelines, "/connectors/shop/restart", "POST", includeTasks="true", onlyFailed="false")
+    assert kcctl.wrong(restarted, kcctl.STATUS) == []
+    assert [task["state"] for task in restarted["tasks"]] == ["RESTARTING"], "kcctl counts them"
+
+
+def test_what_is_refused_has_the_form_that_kcctl_reads() -> None:
+    for method, path in (("POST", "/connectors"), ("PUT", "/connectors/shop/config"), ("GET", "/connectors/none")):
+        with pytest.raises(Refusal) as refused:
+            ConnectApi(Some(figures())).answer(HttpRequest(method, path, {}))
+        assert kcctl.wrong(refused.value.response.body, kcctl.ERROR) == []
+        # On this word, or on 409, kcctl asks again for 30 seconds.
+        assert "rebalance" not in str(refused.value)
+        assert refused.value.status != 409
+
+
 def test_the_requests_of_kcctl() -> None:
     pipelines = Some(figures(), figures(name="other"))
     assert set(asked(pipelines, "/")) == {"version", "commit", "kafka_cluster_id"}
@@ -72,7 +110,7 @@ def test_the_requests_of_kcctl() -> None:
     assert asked(pipelines, "/connectors/shop/config") == found["shop"]["info"]["config"]
     assert asked(pipelines, "/connectors/shop/tasks")[0]["id"] == {"connector": "shop", "task": 0}
     assert asked(pipelines, "/connectors/shop/tasks/0/status")["state"] == "RUNNING"
-    assert asked(pipelines, "/connectors/shop/topics") == {"shop": {"topics": []}}
+    assert asked(pipelines, "/connectors/shop/topics") == {"shop": {"topics": ["shop.prefix.public.orders"]}}
     (offset,) = asked(pipelines, "/connectors/shop/offsets")["offsets"]
     assert offset == {"partition": {"server": "shop.prefix"}, "offset": {"phase": "stream", "lsn": "0/180"}}
     assert CLASS in [each["class"] for each in asked(pipelines, "/connector-plugins")]

@@ -14,8 +14,11 @@ from tailrace.operate.server import Refusal
 from tailrace.operate.status import Live
 from tailrace.operate.watch import Figures
 from tailrace.pipeline import reset as resetting
+from tailrace.pipeline import run_state
 from tailrace.pipeline.checkpoint import CheckpointBatch, CheckpointState
-from tailrace.pipeline.run_state import RunState
+from tailrace.pipeline.files import LocalFile
+from tailrace.pipeline.lease import Lease
+from tailrace.pipeline.run_state import LEASE, RunState
 from tests.unit.operate.made import figures
 
 PARTITION = {"server": "shop.prefix"}
@@ -99,11 +102,11 @@ def test_sinks_and_checkpoints_that_cannot_be_reset(monkeypatch: pytest.MonkeyPa
     with pytest.raises(ConfigError, match="remembers the micro-batches"):
         resetting.reset(files)
     remote = figures().definition.model_copy(update={"checkpoint": "s3://bucket/state"})
-    monkeypatch.setattr(resetting, "run_state", lambda _: RunState("stopped"))
+    monkeypatch.setattr(run_state, "run_state", lambda _: RunState("stopped"))
     monkeypatch.setattr(resetting, "file_system", lambda _: (object(), "bucket/state"))
     with pytest.raises(ConfigError, match="where folders cannot be moved"):
         resetting.reset(remote)
-    monkeypatch.setattr(resetting, "run_state", lambda _: RunState("running"))
+    monkeypatch.setattr(run_state, "run_state", lambda _: RunState("running"))
     with pytest.raises(ConfigError, match="the pipeline moves its position"):
         resetting.reset(remote)
 
@@ -122,6 +125,8 @@ def test_a_checkpoint_is_moved_aside_only_once_the_server_has_dropped_its_slot(
             ended.append(begun)
 
         def drop(self, begun: object) -> list[str]:
+            with pytest.raises(ConfigError, match="in use by another run"):
+                Lease(LocalFile(state / LEASE)).acquire()
             if fails:
                 raise SourceError("is away")
             return ["slot s: dropped"]
@@ -131,8 +136,10 @@ def test_a_checkpoint_is_moved_aside_only_once_the_server_has_dropped_its_slot(
     with pytest.raises(SourceError):
         resetting.reset(definition)
     assert (state.is_dir(), ended) == (True, [begun.offsets]), "a reader that is left ends first"
+    assert list(state.iterdir()) == [], "a run may start again"
     fails = False
     done = resetting.reset(definition)
     (aside,) = tmp_path.glob("state.reset-*")
     assert done == ["slot s: dropped", f"the former checkpoint is {aside}"]
     assert not state.exists()
+    assert list(aside.iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import socket
@@ -55,6 +56,22 @@ def test_reading_on_the_loopback_needs_no_token_and_writing_does(monkeypatch: py
             assert asked(port, method, Authorization="Bearer wrong")[0] == 401
             assert asked(port, method, Authorization="Basic s3cret")[0] == 401
             assert asked(port, method, Authorization="Bearer s3cret")[0] == 200
+
+
+def basic(text: str) -> str:
+    return f"Basic {base64.b64encode(text.encode()).decode()}"
+
+
+def test_the_token_may_come_as_a_password_but_not_from_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kcctl sends a user and a password; a browser would send those that it remembers for any page."""
+    monkeypatch.setenv(TOKEN, "s3:cret")
+    with serving() as port:
+        for user in ("kcctl", "", "any one"):
+            assert asked(port, "PUT", Authorization=basic(f"{user}:s3:cret"))[0] == 200
+        for wrong in (basic("kcctl:s3"), basic("s3:cret"), basic("kcctl"), basic(""), "Basic", "Basic %%%", "Basic s3"):
+            assert asked(port, "PUT", Authorization=wrong)[0] == 401
+        assert asked(port, "PUT", Authorization=basic("u:s3:cret"), Origin="http://evil.example")[0] == 401
+        assert asked(port, "PUT", Authorization="Bearer s3:cret", Origin=f"http://127.0.0.1:{port}")[0] == 200
 
 
 def test_without_a_token_nothing_can_be_changed(monkeypatch: pytest.MonkeyPatch) -> None:

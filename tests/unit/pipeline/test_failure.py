@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from tailrace.errors import SinkError, SourceError, TailraceError
@@ -148,3 +151,17 @@ def test_a_file_system_without_its_jar() -> None:
     found = sentence(RuntimeError(f"{HANDLE}\n: java.lang.RuntimeException: {no_class}\n\tat x"), "/s")
     assert "Spark lacks the jar of a file system" in found.what
     assert "spark.jars.packages" in (found.remedy or "")
+
+
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint, sink = tmp_path / "state", tmp_path / "lake"
+    checkpoint.mkdir()
+    sink.mkdir()
+    free = {str(checkpoint): 10**9, str(sink): 4096}
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: usage._replace(free=free.get(str(place), 10**9)))
+    error = RuntimeError("java.io.IOException: No space left on device")
+    assert sentence(error, str(checkpoint), str(sink)).where == f"{sink} (4,096 bytes are free)"
+    free[str(sink)] = 10**9
+    assert sentence(error, str(checkpoint), str(sink)).where == str(checkpoint), "it has space again"
+    assert sentence(error, "s3://bucket/state", None).where == "s3://bucket/state"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.errors import ConfigError, SourceError, TailraceError
+from tailrace.pipeline.complete import FILE as COMPLETE
 from tailrace.pipeline.files import LocalFile
 from tailrace.pipeline.lease import Owner
 from tailrace.pipeline.run_state import LAST_RUN, LEASE, Ended, caught_up, ended, ended_early, run_state
@@ -61,6 +63,38 @@ def test_how_a_run_ended(tmp_path: Path) -> None:
     file.write(json.dumps({"at": "x"})[:-1])
     assert run_state(str(tmp_path)).last is None
     assert Ended.read('{"of": "a later version"}') is None
+
+
+def test_a_full_disk_has_room_for_how_a_run_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = LocalFile(tmp_path / LAST_RUN)
+
+    def is_full(*_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", is_full)
+        assert not ended(file, TailraceError("a disk is full"))
+    ended(file, SourceError("a long error of the run before " + "x" * 500))
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", is_full)
+        assert ended(file, TailraceError("a disk is full"))
+    last = run_state(str(tmp_path)).last
+    assert last is not None
+    assert last.error == "a disk is full"
+    assert [each.name for each in tmp_path.iterdir()] == [LAST_RUN]
+
+
+def test_a_run_that_could_not_write_down_how_it_ended_has_been_there(tmp_path: Path) -> None:
+    (tmp_path / "offsets").mkdir()
+    assert run_state(str(tmp_path)).state == "never started", "a query of somebody's own has no such files"
+    (tmp_path / COMPLETE).touch()
+    found = run_state(str(tmp_path))
+    assert found.state == "failed"
+    assert found.last is not None
+    assert found.last.error == "the last run has not written down how it ended, as it cannot on a full disk"
+    assert f"free space on the disk of {tmp_path}" in str(found.last.remedy)
+    (tmp_path / LEASE).write_text(Owner.me().content)
+    assert (run_state(str(tmp_path)).state, run_state(str(tmp_path)).last) == ("running", None)
 
 
 def test_a_run_that_failed_before_it_had_the_lease(tmp_path: Path) -> None:

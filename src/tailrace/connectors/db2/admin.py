@@ -145,9 +145,12 @@ class Db2Admin(ChangeTableAdmin):
 
     @override
     def problems(self, *, begun: bool) -> list[Finding]:
+        def found(connection: Connection) -> list[Finding]:
+            return [self._program(connection), *self._tables(connection)]
+
         with self.server() as server:
-            found: list[Finding] = server.ask(lambda connection: list(self._tables(connection)))
-        return [each for each in found if each.ok is not True]
+            problems = server.ask(found)
+        return [each for each in problems if each.ok is not True]
 
     @override
     def preparation(self, tables: Sequence[TableId]) -> list[str]:

@@ -162,7 +162,7 @@ class SqlServerAdmin(ChangeTableAdmin):
 
     @override
     def problems(self, *, begun: bool) -> list[Finding]:
-        """See Admin.problems: tables without a capture instance."""
+        """See Admin.problems: tables without a capture instance, and an Agent that does not run."""
 
         def found(connection: Connection) -> list[Finding]:
             catalog, place = Catalog(connection, self.config), platform(connection)
@@ -173,6 +173,7 @@ class SqlServerAdmin(ChangeTableAdmin):
                 mine = [each for each in instances if each.table in captured]
                 problems += [*_tables(place, database, captured, instances)]
                 problems += [Finding("instances", None, each, REMEDY) for each in narrower(connection, database, mine)]
+                problems += [each for each in self._of_capture(connection, place, database) if each.ok is False]
             return [each for each in problems if each.ok is not True]
 
         with self.server() as server:

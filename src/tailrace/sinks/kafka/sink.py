@@ -34,9 +34,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-# What a task says for each row: how many records it sent, and what ClusterClaim.done takes.
-_SENT = "struct<records: bigint, task: int, token: string, end: bigint>"
-_SENT_TYPE = pa.struct([("records", pa.int64()), ("task", pa.int32()), ("token", pa.string()), ("end", pa.int64())])
+# What a task says for each row: how many records it sent, what ClusterClaim.done takes, and into which topics.
+_SENT = "struct<records: bigint, task: int, token: string, end: bigint, topics: array<string>>"
+_SENT_TYPE = pa.struct(
+    [
+        *(("records", pa.int64()), ("task", pa.int32()), ("token", pa.string()), ("end", pa.int64())),
+        ("topics", pa.list_(pa.string())),
+    ]
+)
 _MOST_TASKS = 64
 # Spark Connect says neither how many splits a frame has nor how many tasks run at once.
 _TASKS_WITHOUT_JAVA = 8
@@ -50,7 +55,8 @@ class KafkaSink:
     """A Kafka cluster as the target of a stream of `arrow` rows.
 
     `properties` are librdkafka's, `bootstrap.servers` among them, and win over the defaults. One task sends the rows of
-    a split in their order, so records of one key keep theirs. `written` counts the records sent by batch. The
+    a split in their order, so records of one key keep theirs. `written` counts the records sent by batch, `topics` are
+    those that they were sent to. The
     transactional ids begin with `id_prefix`; `state_topic` holds what is committed. `query_id` names the checkpoint
     where Spark cannot: in a session of Spark Connect that has several queries.
     """
@@ -65,6 +71,7 @@ class KafkaSink:
     query_id: str | None = None
     run_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     written: Counts = field(default_factory=Counts)
+    topics: frozenset[str] = frozenset()
     shape = "arrow"
     _claims: dict[str, ClusterClaim] = field(default_factory=dict, repr=False)
 
@@ -104,7 +111,9 @@ class KafkaSink:
         with few_rows(session):
             with _own_workers(session, pool):
                 sent = applied(frame, send, ("split", "bytes"), _SENT)
-            return [tuple(row[0]) for row in sent.collect()]
+            said = [tuple(row[0]) for row in sent.collect()]
+        self.topics |= {topic for *_, topics in said for topic in topics}
+        return [(records, task, token, end) for records, task, token, end, _ in said]
 
 
 @contextmanager
@@ -152,15 +161,17 @@ def _task(
             for splits, blobs in chunks:
                 sent = []
                 for split, rows in groupby(zip(splits.to_pylist(), blobs, strict=True), key=itemgetter(0)):
-                    before, mine = writer.count, [blob for _, blob in rows]
+                    before, mine, topics = writer.count, [blob for _, blob in rows], set[str]()
                     if writer.starts(split):
                         for records in encoder.encode_all(from_ipc(blob.as_buffer()) for blob in mine):
+                            into = records.column("topic").unique().to_pylist()
+                            topics.update(into)
                             if creation is not None:
-                                creation.ensure(settings, records.column("topic").unique().to_pylist())
+                                creation.ensure(settings, into)
                             writer.send(records)
                     # One item for each row: what was sent of all of them is said with the first.
-                    counts = [writer.count - before, *[0] * (len(mine) - 1)]
-                    sent += [(count, task, writer.token, writer.end) for count in counts]
+                    said = [(writer.count - before, sorted(topics)), *[(0, [])] * (len(mine) - 1)]
+                    sent += [(count, task, writer.token, writer.end, into) for count, into in said]
                 yield pa.array(sent, _SENT_TYPE)
             writer.finish()
             freeze_imports()

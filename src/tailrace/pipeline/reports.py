@@ -1,0 +1,57 @@
+"""Takes what Spark reports of a running query's micro-batches out of Java, each report once."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+Report = dict[str, Any]
+
+
+class Reports:
+    """The reports of one query. All methods may be called by several threads, and raise what Spark fails with.
+
+    Spark keeps the newest 100. `recentProgress` of PySpark asks Java for all of them at each call, and converts each
+    twice; a run looks twice a second.
+    """
+
+    def __init__(self, query: StreamingQuery) -> None:
+        self._java: Any = query._jsq
+        self._lock = threading.Lock()
+        self._text: str | None = None
+        self._last: Report | None = None
+        self._untold: list[Report] = []
+
+    @property
+    def last(self) -> Report | None:
+        """The newest report, None before the first."""
+        with self._lock:
+            self._look()
+            return self._last
+
+    def new(self) -> list[Report]:
+        """The reports since the last call, in order."""
+        with self._lock:
+            self._look()
+            found, self._untold = self._untold, []
+            return found
+
+    def _look(self) -> None:
+        newest = self._java.lastProgress()
+        text = None if newest is None else newest.json()
+        if text is None or text == self._text:
+            return
+        kept, texts = self._java.recentProgress(), list[str]()
+        for number in range(len(kept) - 1, -1, -1):
+            each = kept[number].json()
+            if each == self._text:
+                break
+            texts.insert(0, each)
+        self._text = texts[-1]
+        found = [json.loads(each) for each in texts]
+        self._last = found[-1]
+        self._untold += found
