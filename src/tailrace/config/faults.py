@@ -194,6 +194,135 @@ class Fault(Enum):
         "ChangeStreamPipelineFactory.createDatabaseAndCollectionRegexFilters",
         "mongodb/odd-documents",
     )
+    PLAIN_KEYS = Facts(
+        _SQL,
+        "Masks and truncation change values, but not keys.",
+        "TableSchemaBuilder.createKeyGenerator",
+        "postgres/masks-of-keys",
+    )
+    MASKS_OF_CHARACTERS = Facts(
+        _SQL,
+        "Hashes and asterisks replace character types alone, not JSON, UUID or other types that become text.",
+        "ColumnMappers.build",
+        "postgres/masks-of-types",
+    )
+    UNDESCRIBED_HIDDEN_KEYS = Facts(
+        _POSTGRES,
+        "In keys of the log, columns that are excluded from values are optional and have no default.",
+        "PgOutputMessageDecoder.resolveRelationFromMetadata",
+        "postgres/column-exclude-key",
+    )
+    UNCHANGED_HIDDEN_KEYS = Facts(
+        _SQL,
+        "`skip.messages.without.change` leaves out the change of a key column that is excluded from values.",
+        "RelationalChangeRecordEmitter.emitUpdateRecord",
+        "postgres/column-exclude-key",
+    )
+    KEYS_OF_NO_COLUMNS = Facts(
+        _SQL,
+        "Under the regex naming strategies a table without a key has its name alone as key.",
+        "TableSchemaBuilder.create",
+        "postgres/regex-no-key",
+    )
+    KEYS_BY_SHOWN_NAMES = Facts(
+        _SQL,
+        "`message.key.columns` compares the name of a table as it is shown, not its full name.",
+        "Key.CustomKeyMapper.getInstance",
+        "postgres/message-key-columns-database",
+    )
+    KEYLESS_LOST_TABLES = Facts(
+        _POSTGRES,
+        "Rows of a table that was dropped or renamed before they are read have no key and no required columns.",
+        "PgOutputMessageDecoder.resolveRelationFromMetadata",
+        "postgres/renamed-before-read",
+    )
+    LABELS_OF_START = Facts(
+        _POSTGRES,
+        "Labels that are added to an enum are not shown before the next start.",
+        "TypeRegistry.prime",
+        "postgres/enum-label-added",
+    )
+    UNREAD_COMMENTS = Facts(
+        (*_POSTGRES, "sqlserver"),
+        "`include.schema.comments` has no effect, as no comments are read.",
+        "JdbcConnection.readTableColumn",
+        "postgres/schema-comments",
+    )
+    UNORDERED_SNAPSHOTS = Facts(
+        _SQL,
+        "`snapshot.tables.order.by.row.count` has no effect unless tables are read in chunks.",
+        "RelationalSnapshotChangeEventSource.createDataEvents",
+        "postgres/order-by-row-count",
+    )
+    CHUNKS_WITHOUT_GENERATED = Facts(
+        _POSTGRES,
+        "Incremental snapshots leave out generated columns.",
+        "AbstractIncrementalSnapshotChangeEventSource.refreshTableSchema",
+        "postgres/generated-incremental",
+    )
+    FAILED_AFTER_FAILED = Facts(
+        _POSTGRES,
+        "Where an incremental snapshot cannot read a table, those after it fail as well and the window stays open.",
+        "AbstractIncrementalSnapshotChangeEventSource.readChunk",
+        "postgres/incremental-failing",
+    )
+    EXCLUDED_AS_UNKNOWN = Facts(
+        _SQL,
+        "The notification of a table that a signal names and the lists exclude has the status UNKNOWN_SCHEMA, and of "
+        "blocking snapshots none is sent.",
+        "AbstractIncrementalSnapshotChangeEventSource.readChunk",
+        "postgres/signal-excluded",
+    )
+    NULL_EMPTY_BITS = Facts(
+        _POSTGRES,
+        "An empty VARBIT(1) is null.",
+        "PostgresValueConverter.convertBits",
+        "postgres/arrays-rare",
+    )
+    EMPTY_VECTORS = Facts(
+        _POSTGRES,
+        "OIDVECTOR and INT2VECTOR have no elements.",
+        "PgArray.buildArray",
+        "postgres/arrays-rare",
+        _DRIVER,
+    )
+    NUMBERS_WITHOUT_NAN = Facts(
+        _POSTGRES,
+        "An array of NUMERIC with NaN or an infinity is null.",
+        "PgArray.buildArray",
+        "postgres/arrays-rare",
+        _DRIVER,
+    )
+    UNKNOWN_WITHOUT_ARRAYS = Facts(
+        _POSTGRES,
+        "`include.unknown.datatypes` does not include arrays of MONEY, INTERVAL, POINT, VARBIT, NAME and XML.",
+        "PostgresValueConverter.schemaBuilder",
+        "postgres/arrays-unknown",
+    )
+    UNEQUAL_BITS = Facts(
+        _POSTGRES,
+        "`ExtractChangedRecordState` lists bit strings as changed in each update.",
+        "ExtractChangedRecordState.apply",
+        "postgres/changed-bits",
+    )
+    EMPTY_STRUCTS = Facts(
+        (*_SQL, *_MONGODB),
+        "The schema of a struct that `ExtractNewRecordState` adds has no fields while it is null.",
+        "AbstractExtractNewRecordState.updateSchema",
+        "postgres/unwrap-add-transaction",
+    )
+    FIRST_PAYLOAD_NAMES = Facts(
+        (*_SQL, *_MONGODB),
+        "Outbox events with the same fields have the schema name of the first of them, whatever their aggregate.",
+        "EventRouterDelegate.getValueSchema",
+        "postgres/outbox-aggregates",
+    )
+    MOVED_INFINITIES = Facts(
+        _POSTGRES,
+        "`TimezoneConverter` moves infinite times, and what 64 bits do not hold begins again at their other end.",
+        "TimezoneConverter.updateFieldValue",
+        "postgres/timezone-infinity",
+    )
 
 
 Faults = frozenset[Fault]

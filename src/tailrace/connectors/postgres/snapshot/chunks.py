@@ -13,6 +13,8 @@ import pyarrow as pa
 from psycopg import sql
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.base import Key
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.catalog.tables import Catalog
@@ -74,15 +76,20 @@ class Session:
     connection: psycopg.Connection
     config: Config
     signals: SignalSource
+    _has_failed: bool = False
 
     @contextmanager
     def window(self, table: TableId) -> Iterator[None]:
-        """See ChunkSession.window."""
+        """See ChunkSession.window.
+
+        The reference engine writes over the transaction that a failed query has aborted, and leaves the window open.
+        """
         opened = self.signals.open_window(self.connection, table.database)
         try:
             yield
         finally:
-            if not self.connection.closed:
+            is_left_open = self._has_failed and Fault.FAILED_AFTER_FAILED in self.config[COMPAT_FAULTS]
+            if not self.connection.closed and not is_left_open:
                 self.signals.close_window(self.connection, opened)
 
     @contextmanager
@@ -90,9 +97,13 @@ class Session:
         """See ChunkSession.table."""
         origin = "the condition of the signal (additional-conditions)" if condition else None
         # Rolled back, which undoes settings that a function of the signal's condition may have changed.
-        with refusals(self.config, table, origin), self.connection.transaction(force_rollback=True):
-            self.connection.execute("SET TRANSACTION READ ONLY")
-            yield LockedTable(self.connection, self.config, self._locked(table), name)
+        try:
+            with refusals(self.config, table, origin), self.connection.transaction(force_rollback=True):
+                self.connection.execute("SET TRANSACTION READ ONLY")
+                yield LockedTable(self.connection, self.config, self._locked(table), name)
+        except (SourceError, Unread) as error:
+            self._has_failed = not isinstance(error, Unread) or error.status == "SQL_EXCEPTION"
+            raise
 
     def _locked(self, id_: TableId) -> CapturedTable:
         """The present table, which nobody alters from here on."""
@@ -102,7 +113,7 @@ class Session:
             self.connection.execute(lock)
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
             raise nothing from error
-        table = catalog.table(id_)
+        table = catalog.table(id_, as_in_chunks=True)
         if table is None:
             raise nothing
         return table
