@@ -25,6 +25,9 @@ LONG = {
         *("skip-without-change-full", "snapshot-empty-first-last", "table-exclude", "times-in-arrays"),
         *("toast-binary-base64", "transform-headers-string", "transform-outbox-options", "truncate-skipped"),
         *("types-numeric-negative-scale", "logical-messages-filtered", "types-unknown-included"),
+        *("message-key-columns-database", "schema-comments", "order-by-row-count", "arrays-unknown", "changed-bits"),
+        *("unwrap-add-transaction", "timezone-infinity", "incremental-failing", "signal-excluded"),
+        *("enum-label-added", "renamed-before-read", "regex-no-key", "generated-incremental"),
     ),
     "mongodb": (
         *("cursor-pipeline", "field-exclude-change-streams-update-full", "filters-literal", "names-avro"),

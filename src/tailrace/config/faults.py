@@ -188,12 +188,6 @@ class Fault(Enum):
         "SqlServerSchemaChangeEventEmitter.emitSchemaChangeEvent",
         "db2/table-added",
     )
-    STREAMED_EXCLUDED_DATABASES = Facts(
-        _MONGODB,
-        "`database.exclude.list` excludes databases from snapshots, and not from the stream, unless lists are literal.",
-        "ChangeStreamPipelineFactory.createDatabaseAndCollectionRegexFilters",
-        "mongodb/odd-documents",
-    )
     PLAIN_KEYS = Facts(
         _SQL,
         "Masks and truncation change values, but not keys.",
@@ -203,13 +197,13 @@ class Fault(Enum):
     MASKS_OF_CHARACTERS = Facts(
         _SQL,
         "Hashes and asterisks replace character types alone, not JSON, UUID or other types that become text.",
-        "ColumnMappers.build",
+        "ColumnMappers.Builder.maskStrings",
         "postgres/masks-of-types",
     )
     UNDESCRIBED_HIDDEN_KEYS = Facts(
         _POSTGRES,
         "In keys of the log, columns that are excluded from values are optional and have no default.",
-        "PgOutputMessageDecoder.resolveRelationFromMetadata",
+        "PgOutputMessageDecoder.handleRelationMessage",
         "postgres/column-exclude-key",
     )
     UNCHANGED_HIDDEN_KEYS = Facts(
@@ -233,7 +227,7 @@ class Fault(Enum):
     KEYLESS_LOST_TABLES = Facts(
         _POSTGRES,
         "Rows of a table that was dropped or renamed before they are read have no key and no required columns.",
-        "PgOutputMessageDecoder.resolveRelationFromMetadata",
+        "PgOutputMessageDecoder.handleRelationMessage",
         "postgres/renamed-before-read",
     )
     LABELS_OF_START = Facts(
@@ -276,7 +270,7 @@ class Fault(Enum):
     NULL_EMPTY_BITS = Facts(
         _POSTGRES,
         "An empty VARBIT(1) is null.",
-        "PostgresValueConverter.convertBits",
+        "PostgresValueConverter.convertBit",
         "postgres/arrays-rare",
     )
     EMPTY_VECTORS = Facts(
@@ -308,7 +302,7 @@ class Fault(Enum):
     EMPTY_STRUCTS = Facts(
         (*_SQL, *_MONGODB),
         "The schema of a struct that `ExtractNewRecordState` adds has no fields while it is null.",
-        "AbstractExtractNewRecordState.updateSchema",
+        "ExtractNewRecordState.updateSchema",
         "postgres/unwrap-add-transaction",
     )
     FIRST_PAYLOAD_NAMES = Facts(
@@ -320,8 +314,58 @@ class Fault(Enum):
     MOVED_INFINITIES = Facts(
         _POSTGRES,
         "`TimezoneConverter` moves infinite times, and what 64 bits do not hold begins again at their other end.",
-        "TimezoneConverter.updateFieldValue",
+        "TimezoneConverter",
         "postgres/timezone-infinity",
+    )
+    LISTS_OF_STAGES = Facts(
+        _MONGODB,
+        "The stream's stages take `database.include.list` as parts of names and no `database.exclude.list`, and let "
+        "signals through alone if no list is set; under `cursor.pipeline.order=user_only` they are left out, with "
+        "lists of databases and `skipped.operations`.",
+        "ChangeStreamPipelineFactory.createDatabaseAndCollectionRegexFilters",
+        "mongodb/signal-without-lists",
+    )
+    RULES_OF_OUTER_FIELDS = Facts(
+        _MONGODB,
+        "In updates `field.exclude.list` and `field.renames` reach fields that the named one is in, not those in it.",
+        "FieldSelector.Path.modifyFieldsWithDotNotation",
+        "mongodb/field-exclude-kinds",
+    )
+    EMPTY_AS_NOTHING = Facts(
+        _MONGODB,
+        "`ExtractNewDocumentState` makes an empty document a tombstone, and leaves out some empty arrays.",
+        "ExtractNewDocumentState.newRecord",
+        "mongodb/unwrap-empty",
+    )
+    LATE_STRUCTURES = Facts(
+        ("db2",),
+        "Structures of tables that `snapshot.include.collection.list` leaves out come with the log.",
+        "RelationalSnapshotChangeEventSource.determineCapturedTables",
+        "db2/snapshot-include-structures",
+    )
+    BITS_FROM_START = Facts(
+        ("sqlserver",),
+        "Bits of an update mask beyond 8 columns are counted from the wrong end.",
+        "SqlServerChangeTablePointer",
+        "sqlserver/wide-large-values",
+    )
+    PARTS_OF_KEYS = Facts(
+        ("sqlserver",),
+        "A key with a column that the capture instance lacks is what it has of the key.",
+        "SqlServerConnection.getTableSchemaFromTable",
+        "sqlserver/captured-without-key",
+    )
+    PLAIN_HEX = Facts(
+        ("sqlserver",),
+        "`hex:` is part of the text of `unavailable.value.placeholder`.",
+        "CommonConnectorConfig.getUnavailableValuePlaceholder",
+        "sqlserver/placeholder-hex",
+    )
+    DEFAULTS_CUT_AT_PLACES = Facts(
+        ("sqlserver",),
+        "Defaults of text columns, bits and numbers are cut out of their definitions at fixed places.",
+        "SqlServerDefaultValueConverter.createDefaultValueMappers",
+        "sqlserver/defaults-cut",
     )
 
 

@@ -1,0 +1,1 @@
+INSERT INTO f SELECT id+2,s,d FROM f;
