@@ -228,7 +228,7 @@ class Fault(Enum):
         _POSTGRES,
         "Rows of a table that was dropped or renamed before they are read have no key and no required columns.",
         "PgOutputMessageDecoder.handleRelationMessage",
-        "postgres/renamed-before-read",
+        "postgres/lost-tables",
     )
     LABELS_OF_START = Facts(
         _POSTGRES,
@@ -323,7 +323,7 @@ class Fault(Enum):
         "signals through alone if no list is set; under `cursor.pipeline.order=user_only` they are left out, with "
         "lists of databases and `skipped.operations`.",
         "ChangeStreamPipelineFactory.createDatabaseAndCollectionRegexFilters",
-        "mongodb/signal-without-lists",
+        "mongodb/skipped-user-only",
     )
     RULES_OF_OUTER_FIELDS = Facts(
         _MONGODB,

@@ -82,19 +82,21 @@ class Session:
     def window(self, table: TableId) -> Iterator[None]:
         """See ChunkSession.window.
 
-        The reference engine writes over the transaction that a failed query has aborted, and leaves the window open.
+        The reference engine goes on in the transaction that a failed query has aborted: it reads no further table and
+        leaves the window open.
         """
         opened = self.signals.open_window(self.connection, table.database)
         try:
             yield
         finally:
-            is_left_open = self._has_failed and Fault.FAILED_AFTER_FAILED in self.config[COMPAT_FAULTS]
-            if not self.connection.closed and not is_left_open:
+            if not self.connection.closed and not self._fails_on():
                 self.signals.close_window(self.connection, opened)
 
     @contextmanager
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[LockedTable]:
         """See ChunkSession.table."""
+        if self._fails_on():
+            raise Unread("a table before it could not be read", "SQL_EXCEPTION")
         origin = "the condition of the signal (additional-conditions)" if condition else None
         # Rolled back, which undoes settings that a function of the signal's condition may have changed.
         try:
@@ -104,6 +106,9 @@ class Session:
         except (SourceError, Unread) as error:
             self._has_failed = not isinstance(error, Unread) or error.status == "SQL_EXCEPTION"
             raise
+
+    def _fails_on(self) -> bool:
+        return self._has_failed and Fault.FAILED_AFTER_FAILED in self.config[COMPAT_FAULTS]
 
     def _locked(self, id_: TableId) -> CapturedTable:
         """The present table, which nobody alters from here on."""

@@ -1,2 +1,0 @@
-CREATE TABLE r (id int PRIMARY KEY, v varchar(10) NOT NULL DEFAULT 'd');
-INSERT INTO r VALUES (1,'a');
