@@ -26,11 +26,11 @@ LONG = {
         *("toast-binary-base64", "transform-headers-string", "transform-outbox-options", "truncate-skipped"),
         *("types-numeric-negative-scale", "logical-messages-filtered", "types-unknown-included"),
         *("message-key-columns-database", "schema-comments", "order-by-row-count", "arrays-unknown", "changed-bits"),
-        *("unwrap-add-transaction", "timezone-infinity", "incremental-failing", "signal-excluded"),
+        *("unwrap-add-transaction", "signal-excluded"),
         *("transform-header-to-value-transaction", "key-columns-skipped-updates", "transform-names-avro"),
         *("transform-timezone-lists", "transform-partition-routing-fields", "signal-blocking-conditions"),
         *("signal-incremental-surrogate-conditions", "outbox-aggregates", "masks-of-types"),
-        *("enum-label-added", "lost-tables", "regex-no-key", "generated-incremental", "arrays-rare"),
+        *("enum-label-added", "regex-no-key", "arrays-rare"),
     ),
     "mongodb": (
         *("cursor-pipeline", "field-exclude-change-streams-update-full", "filters-literal", "names-avro"),

@@ -224,12 +224,6 @@ class Fault(Enum):
         "Key.CustomKeyMapper.getInstance",
         "postgres/message-key-columns-database",
     )
-    KEYLESS_LOST_TABLES = Facts(
-        _POSTGRES,
-        "Rows of a table that was dropped or renamed before they are read have no key and no required columns.",
-        "PgOutputMessageDecoder.handleRelationMessage",
-        "postgres/lost-tables",
-    )
     LABELS_OF_START = Facts(
         _POSTGRES,
         "Labels that are added to an enum are not shown before the next start.",
@@ -247,18 +241,6 @@ class Fault(Enum):
         "`snapshot.tables.order.by.row.count` has no effect unless tables are read in chunks.",
         "RelationalSnapshotChangeEventSource.createDataEvents",
         "postgres/order-by-row-count",
-    )
-    CHUNKS_WITHOUT_GENERATED = Facts(
-        _POSTGRES,
-        "Incremental snapshots leave out generated columns.",
-        "AbstractIncrementalSnapshotChangeEventSource.refreshTableSchema",
-        "postgres/generated-incremental",
-    )
-    FAILED_AFTER_FAILED = Facts(
-        _POSTGRES,
-        "Where an incremental snapshot cannot read a table, those after it fail as well and the window stays open.",
-        "AbstractIncrementalSnapshotChangeEventSource.readChunk",
-        "postgres/incremental-failing",
     )
     EXCLUDED_AS_UNKNOWN = Facts(
         _SQL,
@@ -311,17 +293,11 @@ class Fault(Enum):
         "EventRouterDelegate.getValueSchema",
         "postgres/outbox-aggregates",
     )
-    MOVED_INFINITIES = Facts(
-        _POSTGRES,
-        "`TimezoneConverter` moves infinite times, and what 64 bits do not hold begins again at their other end.",
-        "TimezoneConverter",
-        "postgres/timezone-infinity",
-    )
     LISTS_OF_STAGES = Facts(
         _MONGODB,
         "The stream's stages take `database.include.list` as parts of names and no `database.exclude.list`, and let "
-        "signals through alone if no list is set; under `cursor.pipeline.order=user_only` they are left out, with "
-        "lists of databases and `skipped.operations`.",
+        "signals through alone if no list is set; without them (`user_only`) no "
+        "list of databases and no `skipped.operations` counts.",
         "ChangeStreamPipelineFactory.createDatabaseAndCollectionRegexFilters",
         "mongodb/skipped-user-only",
     )
@@ -330,12 +306,6 @@ class Fault(Enum):
         "In updates `field.exclude.list` and `field.renames` reach fields that the named one is in, not those in it.",
         "FieldSelector.Path.modifyFieldsWithDotNotation",
         "mongodb/field-exclude-kinds",
-    )
-    EMPTY_AS_NOTHING = Facts(
-        _MONGODB,
-        "`ExtractNewDocumentState` makes an empty document a tombstone, and leaves out some empty arrays.",
-        "ExtractNewDocumentState.newRecord",
-        "mongodb/unwrap-empty",
     )
     LATE_STRUCTURES = Facts(
         ("db2",),

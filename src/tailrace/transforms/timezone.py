@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import pyarrow as pa
 
-from tailrace.config.faults import Fault
 from tailrace.config.kinds import NAMES, TEXT
 from tailrace.events.records import RecordPart, Records, by_topic, struct
 from tailrace.model.odd_times import INFINITIES
@@ -51,13 +50,11 @@ _LONGEST = 2**63
 class TimezoneConverter:
     """Moves times of rows, and those of the source block where they are named, to a zone.
 
-    Works on each different value of a column once, in Python. With `moves_infinite` infinite times are moved as well,
-    and what 64 bits do not hold begins again at their other end, as in the reference engine.
+    Works on each different value of a column once, in Python.
     """
 
     zone: tzinfo
     rules: Rules | None
-    moves_infinite: bool
 
     @staticmethod
     def of(given: Given) -> TimezoneConverter:
@@ -78,7 +75,7 @@ class TimezoneConverter:
                 "converted.timezone", "Invalid timezone format", "write Europe/Paris or an offset such as +08:00"
             )
         rules = Rules.of(INCLUDE, include) if include else Rules.of(EXCLUDE, exclude) if exclude else None
-        return TimezoneConverter(zone, rules, Fault.MOVED_INFINITIES in given.faults)
+        return TimezoneConverter(zone, rules)
 
     def apply(self, records: Records) -> list[Records]:
         """Change events with their times converted; others as they are."""
@@ -128,12 +125,10 @@ class TimezoneConverter:
 
     def _local(self, value: int, per: int) -> int:
         """A time without a zone, taken to be of the zone, as an instant; one out of range and infinity stay."""
-        if not self.moves_infinite and value in _INFINITE[per]:
+        if value in _INFINITE[per]:
             return value
         seconds, rest = divmod(value, per)
         moved = (seconds - self._seconds(seconds)) * per + rest
-        if self.moves_infinite:
-            return (moved + _LONGEST) % (2 * _LONGEST) - _LONGEST
         return moved if -_LONGEST <= moved < _LONGEST else value
 
     def _instant(self, value: int, per: int) -> int:

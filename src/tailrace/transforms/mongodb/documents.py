@@ -58,15 +58,10 @@ def _typed(members: Document) -> Any:
 
 @dataclass(frozen=True)
 class Converter:
-    """Makes schemas and values. `as_documents`: arrays become structs with the fields `_0`, `_1`, ...
-
-    With `leaves_out_empty` a field that is an empty array is null where names are adjusted, and empty arrays in an
-    array are left out beside other items, as in the reference.
-    """
+    """Makes schemas and values. `as_documents`: arrays become structs with the fields `_0`, `_1`, ..."""
 
     as_documents: bool = False
     adjustment: str = "none"
-    leaves_out_empty: bool = False
 
     def struct(self, document: Document, name: str | None) -> ConnectSchema:
         """The schema of a document under that name; without one, the names of its parts begin with null.
@@ -85,18 +80,11 @@ class Converter:
             return self._members({f"_{place}": value for place, value in enumerate(node)}, schema)
         if isinstance(node, list):
             assert schema.items is not None
-            return [self.value(item, schema.items) for item in self._items(node)]
+            return [self.value(item, schema.items) for item in node]
         return None if node is None else _scalar(node)
 
-    def _items(self, items: list[Any]) -> list[Any]:
-        """The items of an array; in the reference arrays that are empty are left out beside others."""
-        some = [item for item in items if item != []] if self.leaves_out_empty else []
-        return some or items
-
     def _members(self, own: Document, schema: ConnectSchema) -> Document:
-        is_left_out = self.leaves_out_empty and self.adjustment != "none"
-        kept = {name: value for name, value in own.items() if not (is_left_out and value == [])}
-        return {field.name: self.value(kept.get(field.name), field.schema) for field in schema.fields}
+        return {field.name: self.value(own.get(field.name), field.schema) for field in schema.fields}
 
     def _fields(self, document: Document, parent: str, *, is_item: bool = False) -> Iterator[Field]:
         seen = set()
@@ -144,7 +132,7 @@ class Converter:
         if not items:
             return _NOTHING
         some = [item for item in items if item != []]
-        if some and (self.leaves_out_empty or all(isinstance(item, list) or item is None for item in some)):
+        if some and all(isinstance(item, list) or item is None for item in some):
             items = some
         documents = [item for item in items if isinstance(item, dict)]
         if documents and all(isinstance(item, dict) or item is None for item in items):

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from tailrace.config.faults import Fault
 from tailrace.config.kinds import FLAG, TEXT
 from tailrace.config.topics import adjusted
 from tailrace.errors import TransformError
@@ -55,7 +54,7 @@ class ExtractNewDocumentState:
         config = given.read((*unwrap.OPTIONS, *_OWN))
         others = {name: text for name, text in given.values.items() if name.lower() not in _NAMES}
         as_documents = config[_ARRAY_ENCODING] == "document"
-        converter = Converter(as_documents, config[_FIELD_NAME_ADJUSTMENT_MODE], Fault.EMPTY_AS_NOTHING in given.faults)
+        converter = Converter(as_documents, config[_FIELD_NAME_ADJUSTMENT_MODE])
         delimiter = config[_FLATTEN_STRUCT_DELIMITER] if config[_FLATTEN_STRUCT] else None
         with_id = config[_DELETE_TOMBSTONE_HANDLING_MODE_REWRITE_WITH_ID]
         rows = unwrap.ExtractNewRecordState.of(replace(given, values=others))
@@ -107,9 +106,8 @@ class ExtractNewDocumentState:
         return out
 
     def _schema(self, document: Document | None, name: str) -> ConnectSchema | None:
-        """The schema of a document; None where the record has no value, as of an empty one in the reference."""
-        is_null = document is None or (self.converter.leaves_out_empty and not document)
-        return None if is_null else self.converter.struct(document or {}, name)
+        """The schema of a document; None where the record has no value."""
+        return None if document is None else self.converter.struct(document, name)
 
     def _with_key(self, records: Records, keys: list[Document], schema: ConnectSchema, places: list[int]) -> Records:
         values = [self.converter.value(keys[place], schema) for place in places]

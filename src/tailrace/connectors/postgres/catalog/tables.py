@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import psycopg
@@ -59,10 +59,6 @@ SELECT t.root::int8, a.attname, min((a.attmissingval::text::text[])[1])
 FROM tree t JOIN pg_attribute a ON a.attrelid = t.oid AND a.atthasmissing AND a.attnum > 0
 GROUP BY 1, 2 HAVING count(DISTINCT a.attmissingval::text) = 1
 """
-_GENERATED = f"""
-SELECT a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE {_NAMED} AND a.attnum > 0 AND to_jsonb(a) ->> 'attgenerated' <> ''
-"""
 # A type with its base, labels and element. A type is an array if its element's type names it as such.
 _TYPES = """
 WITH RECURSIVE base AS (
@@ -99,13 +95,12 @@ class CatalogColumn:
 class TableInfo:
     """A table as the catalog has it: columns, key columns (primary key or first usable unique index), identity.
 
-    `name` is its schema and name, None if they do not matter. The rows of a partitioned table are those of others.
+    The rows of a partitioned table are those of others.
     """
 
     columns: tuple[CatalogColumn, ...]
     key: tuple[str, ...]
     identity: tuple[str, ...]
-    name: tuple[str, str] | None = None
     is_partitioned: bool = False
 
 
@@ -147,15 +142,9 @@ class Catalog:
         """Those of the captured tables that the first snapshot reads."""
         return [table for table in self.tables() if self.filter.snapshots(table)]
 
-    def table(self, table: TableId, *, as_in_chunks: bool = False) -> CapturedTable | None:
-        """A table as it is now, None when there is no such table.
-
-        The reference engine's incremental snapshots (`as_in_chunks`) leave out generated columns, as the log does.
-        """
+    def table(self, table: TableId) -> CapturedTable | None:
+        """A table as it is now, None when there is no such table."""
         info = self._info(_NAMED, table.schema, table.table)
-        if info is not None and as_in_chunks and Fault.CHUNKS_WITHOUT_GENERATED in self._faults:
-            generated = {name for (name,) in self.connection.execute(_GENERATED, table.parts)}
-            info = replace(info, columns=tuple(each for each in info.columns if each.name not in generated))
         return None if info is None else self._captured(table, info, in_log=False)
 
     def names(self, table: TableId) -> list[str]:
@@ -178,18 +167,17 @@ class Catalog:
         connector, which reads them when the description arrives). The table is found by its number, whatever it is
         called by now. Of a table dropped meanwhile only what the log tells is known: identity columns make the key and
         are the required ones. They make it, too, where a key column is called otherwise by now. The reference engine
-        looks up nothing about key columns that the filters hide; it looks for the table's name, and one that is not
-        found has no key and no required columns.
+        looks up nothing about key columns that the filters hide.
         """
         table = self._id(relation)
         if not self.filter.captures(table):
             return None
         known = self._known(relation)
         by_name = {column.name: column for column in known.columns} if known else {}
-        shown = self._described_columns(table, by_name)
-        is_gone = known is None and Fault.KEYLESS_LOST_TABLES not in self._faults
+        if Fault.UNDESCRIBED_HIDDEN_KEYS in self._faults:
+            by_name = {name: by_name[name] for name in self.filter.columns(table, list(by_name))}
         columns = tuple(
-            _described(column, by_name[column.name] if column.name in shown else None, column.in_identity and is_gone)
+            _described(column, by_name.get(column.name), column.in_identity and known is None)
             for column in relation.columns
         )
         absent = [each for each in known.columns if each.is_generated] if known and self._keeps_rows else []
@@ -199,8 +187,6 @@ class Catalog:
         marked = tuple(column.name for column in relation.columns if column.in_identity)
         is_as_now = known is not None and names.issuperset(known.key)
         key = known.key if known is not None and is_as_now else marked * (relation.identity != "f")
-        if known is None and Fault.KEYLESS_LOST_TABLES in self._faults:
-            key = ()
         identity = _identity(relation, marked)
         if relation.identity == "f":
             identity = (*identity, *(column.name for column in absent))
@@ -210,17 +196,10 @@ class Catalog:
         shown = {column.name for column in found.schema.columns}
         return replace(found, absent=tuple(column.name for column in absent if column.name in shown))
 
-    def _described_columns(self, table: TableId, by_name: Collection[str]) -> Collection[str]:
-        """The columns of which the catalog is asked."""
-        is_shown_alone = Fault.UNDESCRIBED_HIDDEN_KEYS in self._faults
-        return set(self.filter.columns(table, list(by_name))) if is_shown_alone else by_name
-
     def _known(self, relation: Relation) -> TableInfo | None:
         """What the catalog has of a table of the log."""
         is_prepared = relation.oid in self._prepared
-        known = self._prepared[relation.oid] if is_prepared else self._info("c.oid = %s", relation.oid)
-        is_renamed = known is not None and known.name != (relation.schema, relation.table)
-        return None if is_renamed and Fault.KEYLESS_LOST_TABLES in self._faults else known
+        return self._prepared[relation.oid] if is_prepared else self._info("c.oid = %s", relation.oid)
 
     def key_types(self, table: TableId, names: tuple[str, ...] | None) -> tuple[tuple[str, str], ...]:
         """Name and type of the named columns, or of the primary key; none when the table or a column is gone."""
@@ -250,7 +229,7 @@ class Catalog:
     def _infos(self, condition: str, *parameters: object) -> dict[int, TableInfo]:
         """The tables that fulfil a condition, by their numbers in pg_class."""
         query = (
-            "SELECT c.oid::int8, c.relreplident::text, n.nspname, c.relname, c.relkind = 'p' "
+            "SELECT c.oid::int8, c.relreplident::text, c.relkind = 'p' "
             "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
             f"WHERE c.relkind IN ('r', 'p') AND {condition}"
         )
@@ -269,10 +248,9 @@ class Catalog:
                 tuple(columns[oid]),
                 keys[oid].event(self.config),
                 keys[oid].identity(identity, [column.name for column in columns[oid]]),
-                (schema, name),
                 is_partitioned,
             )
-            for oid, identity, schema, name, is_partitioned in found
+            for oid, identity, is_partitioned in found
         }
 
     def _with_missing(self, columns: dict[int, list[CatalogColumn]]) -> dict[int, list[CatalogColumn]]:

@@ -13,8 +13,6 @@ import pyarrow as pa
 from psycopg import sql
 
 from tailrace.config import Config
-from tailrace.config.faults import Fault
-from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.base import Key
 from tailrace.connectors.columns import CapturedTable
 from tailrace.connectors.postgres.catalog.tables import Catalog
@@ -76,39 +74,25 @@ class Session:
     connection: psycopg.Connection
     config: Config
     signals: SignalSource
-    _has_failed: bool = False
 
     @contextmanager
     def window(self, table: TableId) -> Iterator[None]:
-        """See ChunkSession.window.
-
-        The reference engine goes on in the transaction that a failed query has aborted: it reads no further table and
-        leaves the window open.
-        """
+        """See ChunkSession.window."""
         opened = self.signals.open_window(self.connection, table.database)
         try:
             yield
         finally:
-            if not self.connection.closed and not self._fails_on():
+            if not self.connection.closed:
                 self.signals.close_window(self.connection, opened)
 
     @contextmanager
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[LockedTable]:
         """See ChunkSession.table."""
-        if self._fails_on():
-            raise Unread("a table before it could not be read", "SQL_EXCEPTION")
         origin = "the condition of the signal (additional-conditions)" if condition else None
         # Rolled back, which undoes settings that a function of the signal's condition may have changed.
-        try:
-            with refusals(self.config, table, origin), self.connection.transaction(force_rollback=True):
-                self.connection.execute("SET TRANSACTION READ ONLY")
-                yield LockedTable(self.connection, self.config, self._locked(table), name)
-        except (SourceError, Unread) as error:
-            self._has_failed = not isinstance(error, Unread) or error.status == "SQL_EXCEPTION"
-            raise
-
-    def _fails_on(self) -> bool:
-        return self._has_failed and Fault.FAILED_AFTER_FAILED in self.config[COMPAT_FAULTS]
+        with refusals(self.config, table, origin), self.connection.transaction(force_rollback=True):
+            self.connection.execute("SET TRANSACTION READ ONLY")
+            yield LockedTable(self.connection, self.config, self._locked(table), name)
 
     def _locked(self, id_: TableId) -> CapturedTable:
         """The present table, which nobody alters from here on."""
@@ -118,7 +102,7 @@ class Session:
             self.connection.execute(lock)
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
             raise nothing from error
-        table = catalog.table(id_, as_in_chunks=True)
+        table = catalog.table(id_)
         if table is None:
             raise nothing
         return table

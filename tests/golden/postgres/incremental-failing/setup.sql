@@ -1,7 +1,0 @@
-CREATE TABLE debezium_signal (id varchar(42) PRIMARY KEY, type varchar(32) NOT NULL, data varchar(2048));
-CREATE TABLE a (id int PRIMARY KEY);
-INSERT INTO a VALUES (1);
-CREATE TABLE b (id int PRIMARY KEY);
-INSERT INTO b VALUES (1);
-CREATE TABLE c (id int PRIMARY KEY);
-INSERT INTO c VALUES (1);

@@ -1,1 +1,0 @@
-INSERT INTO f SELECT id+2,s,d FROM f;
