@@ -25,20 +25,28 @@ LONG = {
         *("skip-without-change-full", "snapshot-empty-first-last", "table-exclude", "times-in-arrays"),
         *("toast-binary-base64", "transform-headers-string", "transform-outbox-options", "truncate-skipped"),
         *("types-numeric-negative-scale", "logical-messages-filtered", "types-unknown-included"),
+        *("message-key-columns-database", "schema-comments", "order-by-row-count", "arrays-unknown", "changed-bits"),
+        *("unwrap-add-transaction", "signal-excluded"),
+        *("transform-header-to-value-transaction", "key-columns-skipped-updates", "transform-names-avro"),
+        *("transform-timezone-lists", "transform-partition-routing-fields", "signal-blocking-conditions"),
+        *("signal-incremental-surrogate-conditions", "outbox-aggregates", "masks-of-types"),
+        *("enum-label-added", "regex-no-key", "arrays-rare"),
     ),
     "mongodb": (
         *("cursor-pipeline", "field-exclude-change-streams-update-full", "filters-literal", "names-avro"),
         *("field-renames-change-streams-update-full", "large-strings-and-nesting", "names-twice", "no-tombstones"),
         *("notifications-sink", "regex-naming", "signal-surrogate-key", "transform-unwrap-key-documents"),
         *("transform-unwrap-plain", "heartbeat", "basic-crud-change-streams-update-full-with-pre-image"),
+        *("skipped-user-only", "field-exclude-kinds"),
     ),
     "sqlserver": (
         *("column-exclude-key", "extended-headers-off", "key-change-skipped-c", "key-change-skipped-d"),
         *("names-avro-unicode", "no-column-included", "notifications-capture-instance", "schema-changes-at-start"),
         *("signal-incremental-snapshot", "snapshot-no-data", "types-temporal-isostring", "update-of-nothing"),
         *("heartbeat", "no-pk", "pk-change", "snapshot-empty-first-last", "transaction-metadata"),
+        *("placeholder-hex", "captured-without-key", "defaults-cut", "wide-large-values"),
     ),
-    "db2": ("message-key-columns", "no-pk", "table-added", "transaction-metadata"),
+    "db2": ("message-key-columns", "no-pk", "snapshot-include-structures", "table-added", "transaction-metadata"),
 }
 RECORDED = [
     pytest.param(each, id=f"{each.database}-{each.name}", marks=[pytest.mark.long] * (each.name in LONG[database]))

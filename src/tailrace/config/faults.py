@@ -188,11 +188,154 @@ class Fault(Enum):
         "SqlServerSchemaChangeEventEmitter.emitSchemaChangeEvent",
         "db2/table-added",
     )
-    STREAMED_EXCLUDED_DATABASES = Facts(
+    PLAIN_KEYS = Facts(
+        _SQL,
+        "Masks and truncation change values, but not keys.",
+        "TableSchemaBuilder.createKeyGenerator",
+        "postgres/masks-of-keys",
+    )
+    MASKS_OF_CHARACTERS = Facts(
+        _SQL,
+        "Hashes and asterisks replace character types alone, not JSON, UUID or other types that become text.",
+        "ColumnMappers.Builder.maskStrings",
+        "postgres/masks-of-types",
+    )
+    UNDESCRIBED_HIDDEN_KEYS = Facts(
+        _POSTGRES,
+        "In keys of the log, columns that are excluded from values are optional and have no default.",
+        "PgOutputMessageDecoder.handleRelationMessage",
+        "postgres/column-exclude-key",
+    )
+    UNCHANGED_HIDDEN_KEYS = Facts(
+        _SQL,
+        "`skip.messages.without.change` leaves out the change of a key column that is excluded from values.",
+        "RelationalChangeRecordEmitter.emitUpdateRecord",
+        "postgres/column-exclude-key",
+    )
+    KEYS_OF_NO_COLUMNS = Facts(
+        _SQL,
+        "Under the regex naming strategies a table without a key has its name alone as key.",
+        "TableSchemaBuilder.create",
+        "postgres/regex-no-key",
+    )
+    KEYS_BY_SHOWN_NAMES = Facts(
+        _SQL,
+        "`message.key.columns` compares the name of a table as it is shown, not its full name.",
+        "Key.CustomKeyMapper.getInstance",
+        "postgres/message-key-columns-database",
+    )
+    LABELS_OF_START = Facts(
+        _POSTGRES,
+        "Labels that are added to an enum are not shown before the next start.",
+        "TypeRegistry.prime",
+        "postgres/enum-label-added",
+    )
+    UNREAD_COMMENTS = Facts(
+        (*_POSTGRES, "sqlserver"),
+        "`include.schema.comments` has no effect, as no comments are read.",
+        "JdbcConnection.readTableColumn",
+        "postgres/schema-comments",
+    )
+    UNORDERED_SNAPSHOTS = Facts(
+        _SQL,
+        "`snapshot.tables.order.by.row.count` has no effect unless tables are read in chunks.",
+        "RelationalSnapshotChangeEventSource.createDataEvents",
+        "postgres/order-by-row-count",
+    )
+    EXCLUDED_AS_UNKNOWN = Facts(
+        _SQL,
+        "The notification of a table that a signal names and the lists exclude has the status UNKNOWN_SCHEMA, and of "
+        "blocking snapshots none is sent.",
+        "AbstractIncrementalSnapshotChangeEventSource.readChunk",
+        "postgres/signal-excluded",
+    )
+    NULL_EMPTY_BITS = Facts(
+        _POSTGRES,
+        "An empty VARBIT(1) is null.",
+        "PostgresValueConverter.convertBit",
+        "postgres/arrays-rare",
+    )
+    EMPTY_VECTORS = Facts(
+        _POSTGRES,
+        "OIDVECTOR and INT2VECTOR have no elements.",
+        "PgArray.buildArray",
+        "postgres/arrays-rare",
+        _DRIVER,
+    )
+    NUMBERS_WITHOUT_NAN = Facts(
+        _POSTGRES,
+        "An array of NUMERIC with NaN or an infinity is null.",
+        "PgArray.buildArray",
+        "postgres/arrays-rare",
+        _DRIVER,
+    )
+    UNKNOWN_WITHOUT_ARRAYS = Facts(
+        _POSTGRES,
+        "`include.unknown.datatypes` does not include arrays of MONEY, INTERVAL, POINT, VARBIT, NAME and XML.",
+        "PostgresValueConverter.schemaBuilder",
+        "postgres/arrays-unknown",
+    )
+    UNEQUAL_BITS = Facts(
+        _POSTGRES,
+        "`ExtractChangedRecordState` lists bit strings as changed in each update.",
+        "ExtractChangedRecordState.apply",
+        "postgres/changed-bits",
+    )
+    EMPTY_STRUCTS = Facts(
+        (*_SQL, *_MONGODB),
+        "The schema of a struct that `ExtractNewRecordState` adds has no fields while it is null.",
+        "ExtractNewRecordState.updateSchema",
+        "postgres/unwrap-add-transaction",
+    )
+    FIRST_PAYLOAD_NAMES = Facts(
+        (*_SQL, *_MONGODB),
+        "Outbox events with the same fields have the schema name of the first of them, whatever their aggregate.",
+        "EventRouterDelegate.getValueSchema",
+        "postgres/outbox-aggregates",
+    )
+    LISTS_OF_STAGES = Facts(
         _MONGODB,
-        "`database.exclude.list` excludes databases from snapshots, and not from the stream, unless lists are literal.",
+        "The stream's stages take `database.include.list` as parts of names and no `database.exclude.list`, and let "
+        "signals through alone if no list is set; without them (`user_only`) no "
+        "list of databases and no `skipped.operations` counts.",
         "ChangeStreamPipelineFactory.createDatabaseAndCollectionRegexFilters",
-        "mongodb/odd-documents",
+        "mongodb/skipped-user-only",
+    )
+    RULES_OF_OUTER_FIELDS = Facts(
+        _MONGODB,
+        "In updates `field.exclude.list` and `field.renames` reach fields that the named one is in, not those in it.",
+        "FieldSelector.Path.modifyFieldsWithDotNotation",
+        "mongodb/field-exclude-kinds",
+    )
+    LATE_STRUCTURES = Facts(
+        ("db2",),
+        "Structures of tables that `snapshot.include.collection.list` leaves out come with the log.",
+        "RelationalSnapshotChangeEventSource.determineCapturedTables",
+        "db2/snapshot-include-structures",
+    )
+    BITS_FROM_START = Facts(
+        ("sqlserver",),
+        "Bits of an update mask beyond 8 columns are counted from the wrong end.",
+        "SqlServerChangeTablePointer",
+        "sqlserver/wide-large-values",
+    )
+    PARTS_OF_KEYS = Facts(
+        ("sqlserver",),
+        "A key with a column that the capture instance lacks is what it has of the key.",
+        "SqlServerConnection.getTableSchemaFromTable",
+        "sqlserver/captured-without-key",
+    )
+    PLAIN_HEX = Facts(
+        ("sqlserver",),
+        "`hex:` is part of the text of `unavailable.value.placeholder`.",
+        "CommonConnectorConfig.getUnavailableValuePlaceholder",
+        "sqlserver/placeholder-hex",
+    )
+    DEFAULTS_CUT_AT_PLACES = Facts(
+        ("sqlserver",),
+        "Defaults of text columns, bits and numbers are cut out of their definitions at fixed places.",
+        "SqlServerDefaultValueConverter.createDefaultValueMappers",
+        "sqlserver/defaults-cut",
     )
 
 

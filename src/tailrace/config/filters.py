@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
+from tailrace.config.faults import Fault
 from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.config.options.filters import (
     COLLECTIONS,
@@ -21,6 +22,7 @@ from tailrace.config.options.filters import (
     Lists,
 )
 from tailrace.config.options.snapshot import SIGNAL_DATA_COLLECTION, SNAPSHOT_INCLUDE_COLLECTION_LIST
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.config.resolve import Config, Problem
 from tailrace.errors import ConfigError
 from tailrace.model.table_id import TableId, TableNaming
@@ -172,7 +174,7 @@ def key_columns(config: Config, table: TableId, names: Sequence[str]) -> tuple[s
 
     An entry is matched against the column's name below the table's name in lists, and below its full name.
     """
-    prefixes = (table.filtered, table.full)
+    prefixes = (table.filtered, str(table) if Fault.KEYS_BY_SHOWN_NAMES in config[COMPAT_FAULTS] else table.full)
     found = [
         name
         for pattern in config[MESSAGE_KEY_COLUMNS]

@@ -38,6 +38,7 @@ class TopicNaming:
     """The names one configuration gives to topics, schemas and fields.
 
     `message`, `transaction` and `heartbeat` are those topics; `heartbeat_server` names the server in a heartbeat's key.
+    `adds_keys`: tables without a key have one of the field that distinguishes tables, as in the reference.
     """
 
     def __init__(self, config: Config) -> None:
@@ -49,6 +50,7 @@ class TopicNaming:
         self._rewrite = _rewrite(config, TOPIC_REGEX, TOPIC_REPLACEMENT) if "Regex" in self._strategy else None
         self._extra = _key_field(config) if self._rewrite is not None else None
         self._faults = config[COMPAT_FAULTS]
+        self.adds_keys = self._extra is not None and Fault.KEYS_OF_NO_COLUMNS in self._faults
         self._schema_mode = config[SCHEMA_NAME_ADJUSTMENT_MODE]
         self._field_mode = config[FIELD_NAME_ADJUSTMENT_MODE]
         self._topics: dict[TableId, str] = {}

@@ -21,6 +21,7 @@ from tailrace.connectors.defaults import shown_default
 from tailrace.connectors.masking import altered, check_key
 from tailrace.connectors.value_type import ValueType, converted, keeps_all
 from tailrace.errors import DecodeError
+from tailrace.model.masked import applied
 from tailrace.model.table import Column, TableId, TableSchema
 
 log = logging.getLogger(__name__)
@@ -120,6 +121,7 @@ class ColumnRules:
             column.name in shown,
             out_of_range=odd,
             placeholder=self._placeholder(table, column, kind),
+            masking=kind.masking,
             missing=missing,
             is_unlogged=is_unlogged,
             loses=kind.loses,
@@ -135,7 +137,8 @@ class ColumnRules:
         text = self._config[UNAVAILABLE_VALUE_PLACEHOLDER]
         if text.startswith("hex:"):
             return None
-        return str(kind.convert(pa.array([text], pa.string()))[0].as_py())
+        shown = kind.convert(pa.array([text], pa.string()))
+        return str((shown if kind.masking is None else applied(shown, kind.masking))[0].as_py())
 
     def _value_type(self, table: TableId, column: ColumnInfo, in_key: bool) -> ValueType | None:
         """What a column becomes, optionality, default and mask included; None for a type without a mapping."""
@@ -156,7 +159,7 @@ class ColumnRules:
             return kind
         where = f"{table}.{column.name}"
         source = column if self._comments else replace(column, comment=None)
-        result = altered(kind, mask, source, where)
+        result = altered(kind, mask, source, where, self._faults, in_key=in_key)
         if in_key and result.convert is not kind.convert:
             check_key(mask, where)
         return result

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -28,6 +29,8 @@ from tailrace.model.text.json import dump
 
 log = logging.getLogger(__name__)
 
+Payload = dict[str, Any]
+
 INITIAL, INCREMENTAL, REPLICA = "Initial Snapshot", "Incremental Snapshot", "Replica"
 STARTED, IN_PROGRESS, COMPLETED, SCANNED = "STARTED", "IN_PROGRESS", "COMPLETED", "TABLE_SCAN_COMPLETED"
 CHUNK_IN_PROGRESS, CHUNK_COMPLETED = "TABLE_CHUNK_IN_PROGRESS", "TABLE_CHUNK_COMPLETED"
@@ -35,7 +38,7 @@ PAUSED, RESUMED, ABORTED, SKIPPED = "PAUSED", "RESUMED", "ABORTED", "SKIPPED"
 SET_ASIDE = "SET_ASIDE"
 # The status of a table that a signal names and the lists exclude: it is never read.
 NOT_CAPTURED = "NOT_CAPTURED"
-# Why a table was given up. The reference engine has the status alone.
+# Why a table was given up. The reference engine has the status alone, and so have the events of the sink channel.
 ERROR = "error"
 
 _COMMON = "io.debezium.connector.common."
@@ -101,16 +104,17 @@ def notify(config: Config, notices: Iterable[Notice]) -> tuple[ControlBatch, ...
         notification_http.channel(notification_http.Endpoint.of(config)).post(payloads)
     if "sink" not in channels or not payloads:
         return ()
+    events = [_as_event(payload) for payload in payloads]
     columns = [
-        pa.array([dump({"id": payload["id"]}) for payload in payloads], pa.string()),
-        pa.array([dump(payload) for payload in payloads], pa.string()),
+        pa.array([dump({"id": event["id"]}) for event in events], pa.string()),
+        pa.array([dump(event) for event in events], pa.string()),
         pa.nulls(len(payloads), pa.int32()),
     ]
     rows = pa.record_batch(columns, names=["key", "value", "partition"])
     return (ControlBatch(config.need(NOTIFICATION_SINK_TOPIC_NAME), KEY, VALUE, rows),)
 
 
-def _append(file: Path, payloads: list[dict[str, object]]) -> None:
+def _append(file: Path, payloads: list[Payload]) -> None:
     lines = "".join(json.dumps(payload) + "\n" for payload in payloads)
     try:
         # One write: other tasks append to the same file at the same time.
@@ -127,7 +131,13 @@ def _call(name: str, payload: dict[str, object]) -> None:
         log.exception("notification.callback %s failed of %s", name, payload)
 
 
-def _payload(notice: Notice, connector: str) -> dict[str, object]:
+def _as_event(payload: Payload) -> Payload:
+    """The notification as the reference engine has it."""
+    data = {name: value for name, value in payload["additional_data"].items() if name != ERROR}
+    return {**payload, "additional_data": data}
+
+
+def _payload(notice: Notice, connector: str) -> Payload:
     return {
         "id": notice.id or str(uuid.uuid4()),
         "type": notice.type,

@@ -259,6 +259,8 @@ class ChunkSession(Protocol):
 class OnDemandSnapshots(Snapshots, Protocol):
     """What signals need in addition: a signal table in the database, chunks, tables added and removed."""
 
+    faulty_status: str = "UNKNOWN_SCHEMA"
+    """The status in notifications of a table that the lists exclude, as the reference engine has it."""
     takes_surrogate_keys: bool = True
     """Whether a signal may name a column to read a table by."""
 

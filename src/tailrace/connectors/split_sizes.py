@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tailrace.config import Config
-from tailrace.config.options.databases import LEGACY_SNAPSHOT_MAX_THREADS
+from tailrace.config.faults import Fault
+from tailrace.config.options.databases import LEGACY_SNAPSHOT_MAX_THREADS, SNAPSHOT_TABLES_ORDER_BY_ROW_COUNT
 from tailrace.config.options.snapshot import (
     SNAPSHOT_MAX_THREADS,
     SNAPSHOT_MAX_THREADS_MULTIPLIER,
     SNAPSHOT_MAX_THREADS_MULTIPLIER_TABLE,
 )
+from tailrace.config.options.spark import COMPAT_FAULTS
 
 # A split reads about this much of a table; a task's start costs far less than reading it.
 SPLIT_BYTES = 64 << 20
@@ -35,6 +37,15 @@ def is_chunked(config: Config) -> bool:
         return False
     of_tables = config.members(SNAPSHOT_MAX_THREADS_MULTIPLIER_TABLE).values()
     return max(config[SNAPSHOT_MAX_THREADS], config[SNAPSHOT_MAX_THREADS_MULTIPLIER], *of_tables) > 1
+
+
+def order_by_rows(config: Config) -> str:
+    """The value of snapshot.tables.order.by.row.count.
+
+    The reference engine accepts it for every database, but knows how many rows tables have only if it reads chunks.
+    """
+    is_ignored = Fault.UNORDERED_SNAPSHOTS in config[COMPAT_FAULTS] and not is_chunked(config)
+    return "disabled" if is_ignored else config[SNAPSHOT_TABLES_ORDER_BY_ROW_COUNT]
 
 
 def _multiplier(config: Config, table: str) -> int:

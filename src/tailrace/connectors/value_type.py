@@ -19,6 +19,7 @@ from tailrace.config.options.filters import VALUE_LOSS_HANDLING_MODE
 from tailrace.config.options.spark import SHAPE
 from tailrace.connectors.lost_values import at
 from tailrace.errors import DecodeError
+from tailrace.model.masks import Masking
 from tailrace.model.schema import ConnectSchema
 
 Convert = Callable[[pa.Array], pa.Array]
@@ -53,7 +54,7 @@ class ValueType:
     `literals` the schema shows defaults that are literals and no others. `text` is the SQL expression that gives a
     column ({}) in the form that `convert` takes; `binary` is a cheaper way to the same values. `of_default` reads a
     default where `convert` would not. Without `placeholder` a large value that the log did not repeat is null.
-    `loses` names what of a value is not kept.
+    `masking` is a mask that `convert` leaves to the images. `loses` names what of a value is not kept.
     """
 
     schema: ConnectSchema
@@ -67,6 +68,7 @@ class ValueType:
     binary: Binary | None = None
     of_default: Convert | None = None
     placeholder: bool = True
+    masking: Masking | None = None
     loses: str | None = None
 
 

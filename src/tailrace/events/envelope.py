@@ -79,7 +79,7 @@ def _message(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> En
 
 
 def _key(table: TableSchema, naming: TopicNaming, name: str, extra: tuple[str, str] | None) -> ConnectSchema | None:
-    if not table.key:
+    if not table.key and not naming.adds_keys:
         return None
     fields = tuple(_key_field(table.column(column), naming) for column in table.key)
     return ConnectSchema("struct", name=name, fields=fields if extra is None else (*fields, Field(extra[0], STRING)))

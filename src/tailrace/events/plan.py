@@ -23,7 +23,7 @@ from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.config.topics import TopicNaming
 from tailrace.events.envelope import MESSAGE, Envelope, envelope
 from tailrace.model.arrow import flags, indices, literal
-from tailrace.model.change import DELETE
+from tailrace.model.change import DELETE, PLAIN_KEY
 from tailrace.model.schema import Field
 from tailrace.model.source import AFTER, BEFORE, SOURCE, SourceBlock
 from tailrace.model.table import TableId, TableSchema
@@ -139,7 +139,7 @@ class EventPlan:
 
         A row where all are null, such as a TRUNCATE, has no key.
         """
-        return (AFTER, BEFORE)
+        return (AFTER, BEFORE) if rows.schema.get_field_index(PLAIN_KEY) < 0 else (PLAIN_KEY,)
 
     def key_values(self, keys: pa.StructArray) -> list[pa.Array]:
         """The values of the key's fields, by row; `keys` has the table's key columns, among others."""

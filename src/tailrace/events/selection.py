@@ -31,7 +31,17 @@ def without_unchanged(batch: ChangeBatch, config: Config) -> ChangeBatch:
     return _changing(batch, has_zeros=has_zeros) if config[SKIP_MESSAGES_WITHOUT_CHANGE] else batch
 
 
-def _changing(batch: ChangeBatch, *, has_zeros: bool) -> ChangeBatch:
+def without_hidden_changes(batch: ChangeBatch, config: Config) -> ChangeBatch:
+    """A fault of the reference engine: with `skip.messages.without.change` it compares event values alone.
+
+    So an update that changes nothing but key columns that are excluded from values is left out.
+    """
+    if not config[SKIP_MESSAGES_WITHOUT_CHANGE] or len(batch.table.value_columns) == len(batch.table.columns):
+        return batch
+    return _changing(batch, only_shown=True, has_zeros=True)
+
+
+def _changing(batch: ChangeBatch, *, only_shown: bool = False, has_zeros: bool = False) -> ChangeBatch:
     """Without updates whose images are equal, large values that the log did not repeat counting as equal.
 
     With `has_zeros` a required value that the log lacks counts as the default or zero of its type, but for bytes.
@@ -47,6 +57,8 @@ def _changing(batch: ChangeBatch, *, has_zeros: bool) -> ChangeBatch:
     marks = None if unchanged is None else unchanged.filter(mask(compared))
     alike = np.ones(len(places), np.bool_)
     for index, column in enumerate(batch.table.columns):
+        if only_shown and not column.in_value:
+            continue
         values = old.field(index)
         if has_zeros and column.schema.type != "bytes":
             values = required(values, column.schema)

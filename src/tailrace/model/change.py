@@ -43,6 +43,7 @@ SCHEMA = "s"
 
 # The column with the positions of commits, whose values sinks compare and store, and nothing else.
 COMMIT = "commit"
+PLAIN_KEY = "plain_key"
 Position = int | str
 
 _HEADER = b"tailrace"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,9 @@ class Hash:
     serialized: bool
 
 
+_KINDS = {kind.__name__: kind for kind in (Truncate, Stars, Hash)}
+
+
 @dataclass(frozen=True, slots=True)
 class Masking:
     """A mask on one column, see tailrace.model.masked.
@@ -39,3 +43,12 @@ class Masking:
     mask: Truncate | Stars | Hash
     absent: str | None
     length: int
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {"kind": type(self.mask).__name__, **asdict(self)}
+
+    @staticmethod
+    def from_json(node: dict[str, Any]) -> Masking:
+        """The inverse of `to_json`."""
+        return Masking(_KINDS[node["kind"]](**node["mask"]), node["absent"], node["length"])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tailrace.model.masks import Masking
 from tailrace.model.schema import ConnectSchema
 
 # Re-exported: code that has a table needs its name.
@@ -29,6 +30,7 @@ class Column:
     `in_value` is false for a key column that is excluded from event values. `out_of_range` is what becomes of
     dates and times that no native type holds, where rows are converted to those: see model/native.py.
     `placeholder` stands for a large value that the log did not repeat, where it is not `unavailable.value.placeholder`.
+    `masking` is a mask still to be put on the images, while the event key shows the value itself.
     `missing` is the value that rows have which were written before the column was added, where the source gave them
     one without a change in its log. `is_unlogged`: it gave them values that nobody knows without reading the rows.
     `loses` names what of the source's values is not kept: values that differ in that alone are the same.
@@ -44,6 +46,7 @@ class Column:
     _: KW_ONLY
     out_of_range: str = ERROR
     placeholder: str | None = None
+    masking: Masking | None = None
     missing: pa.Scalar | None = None
     is_unlogged: bool = False
     loses: str | None = None
@@ -98,6 +101,9 @@ class TableSchema:
             "placeholders": {
                 column.name: column.placeholder for column in self.columns if column.placeholder is not None
             },
+            "maskings": {
+                column.name: column.masking.to_json() for column in self.columns if column.masking is not None
+            },
             "missing": {
                 column.name: _scalar_text(column.missing) for column in self.columns if column.missing is not None
             },
@@ -123,6 +129,7 @@ class TableSchema:
                 member["field"] not in node["hidden"],
                 out_of_range=node.get("out_of_range", {}).get(member["field"], ERROR),
                 placeholder=node.get("placeholders", {}).get(member["field"]),
+                masking=_masking(node.get("maskings", {}).get(member["field"])),
                 missing=_scalar(node.get("missing", {}).get(member["field"])),
                 is_unlogged=member["field"] in node.get("unlogged", ()),
                 loses=node.get("loses", {}).get(member["field"]),
@@ -133,6 +140,10 @@ class TableSchema:
         )
         key, identity = tuple(node["key"]), tuple(node["identity"])
         return TableSchema(TableId.from_json(node["id"]), columns, key, identity, node.get("unique_at_commit", False))
+
+
+def _masking(node: dict[str, Any] | None) -> Masking | None:
+    return None if node is None else Masking.from_json(node)
 
 
 def _scalar_text(value: pa.Scalar) -> str:

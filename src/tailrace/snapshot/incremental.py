@@ -15,8 +15,10 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.filters import TableFilter
 from tailrace.config.options.snapshot import READ_AGAIN_ROWS_PER_SECOND
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.notifications import NOT_CAPTURED
 from tailrace.connectors.retry import retrying
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Failures, OnDemandSnapshots
@@ -115,7 +117,8 @@ class IncrementalSnapshots:
     def _check_captured(self, request: TableRequest) -> None:
         """Raise Unread for a table that the lists exclude: whoever may signal may not read it."""
         if not TableFilter.from_config(self.config).captures(request.id(self.config)):
-            raise Unread(UNCAPTURED, NOT_CAPTURED)
+            is_faulty = Fault.EXCLUDED_AS_UNKNOWN in self.config[COMPAT_FAULTS]
+            raise Unread(UNCAPTURED, self._server.faulty_status if is_faulty else NOT_CAPTURED)
 
     def _chunk(
         self, table: ChunkTable, progress: Progress, request: TableRequest

@@ -15,7 +15,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.filters import TableFilter
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors import notifications
 from tailrace.connectors.notifications import WITHOUT_ROWS, Notice
 from tailrace.connectors.signal import Signal
@@ -228,9 +230,10 @@ class RequestedSnapshots:
         excluded = [request for request in requests if not lists.captures(request.id(self.config))]
         absent = [each for each in requests if each.table not in captured and each not in excluded]
         after = done.giving_up(excluded, UNCAPTURED).giving_up(absent, "there is no such table")
+        told = () if Fault.EXCLUDED_AS_UNKNOWN in self.config[COMPAT_FAULTS] else excluded
         return after, tuple(
             notifications.scanned(notifications.INITIAL, each.table, "", notifications.NOT_CAPTURED).with_rows(0)
-            for each in excluded
+            for each in told
         )
 
     def close(self) -> None:

@@ -24,7 +24,8 @@ from tailrace.connectors.base import Chunk
 from tailrace.errors import ConfigError
 from tailrace.events.forms import record_schema
 from tailrace.events.keychange import split_key_changes, with_identity
-from tailrace.events.selection import select, without_unchanged
+from tailrace.events.keymask import mask_images
+from tailrace.events.selection import select, without_hidden_changes, without_unchanged
 from tailrace.events.shapes import EventShaper, event_schema
 from tailrace.events.transactions import TransactionTracker, with_events
 from tailrace.model.change import COMMIT, ChangeBatch, ControlBatch
@@ -119,6 +120,7 @@ class Shaper:
         self.config = config = capture.config
         self.is_old = capture.source.is_old
         self._skips_whole = capture.skips_whole_changes
+        self._hides_changes = Fault.UNCHANGED_HIDDEN_KEYS in config[COMPAT_FAULTS]
         self.has_zeros = Fault.ZERO_OLD_KEYS in config[COMPAT_FAULTS]
         self.steps = transforms.parse(steps)
         self.transactions = (
@@ -152,10 +154,12 @@ class Shaper:
         if batch.schema_change is not None:
             return batch
         batch = with_identity(batch) if self.is_old else batch
+        if self._hides_changes:
+            batch = without_hidden_changes(batch, self.config)
         if self._skips_whole:
-            batch = split_key_changes(select(batch, self.config), has_zeros=self.has_zeros)
+            batch = mask_images(split_key_changes(select(batch, self.config), has_zeros=self.has_zeros))
         else:
-            batch = select(split_key_changes(batch, has_zeros=self.has_zeros), self.config)
+            batch = select(mask_images(split_key_changes(batch, has_zeros=self.has_zeros)), self.config)
         return without_unchanged(batch, self.config)
 
     def _emitter(

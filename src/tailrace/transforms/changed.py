@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from tailrace.config.faults import Fault
 from tailrace.config.kinds import TEXT, optional
 from tailrace.events.equality import same
 from tailrace.events.records import Bools, Header, RecordPart, Records
@@ -14,6 +15,7 @@ from tailrace.model.arrow import flags
 from tailrace.model.schema import OPTIONAL_STRING, ConnectSchema
 from tailrace.transforms.settings import Given, setting
 
+_BITS = "io.debezium.data.Bits"
 OPTIONS = (
     _HEADER_CHANGED_NAME := setting("header.changed.name", optional(TEXT)),
     _HEADER_UNCHANGED_NAME := setting("header.unchanged.name", optional(TEXT)),
@@ -22,10 +24,14 @@ OPTIONS = (
 
 @dataclass(frozen=True)
 class ExtractChangedRecordState:
-    """Compares `before` and `after` column by column. Both lists are empty where one of the two is missing."""
+    """Compares `before` and `after` column by column. Both lists are empty where one of the two is missing.
+
+    With `differs_always` bit strings have always changed: the reference compares them by Java's identity.
+    """
 
     changed: str | None
     unchanged: str | None
+    differs_always: bool = False
 
     @staticmethod
     def of(given: Given) -> ExtractChangedRecordState:
@@ -33,7 +39,7 @@ class ExtractChangedRecordState:
         config = given.read(OPTIONS)
         names = [config[option] for option in OPTIONS]
         changed, unchanged = (name if name and name.strip() else None for name in names)
-        return ExtractChangedRecordState(changed, unchanged)
+        return ExtractChangedRecordState(changed, unchanged, Fault.UNEQUAL_BITS in given.faults)
 
     def added(self, records: Records) -> tuple[Header, ...]:
         """The headers of change events."""
@@ -53,7 +59,8 @@ class ExtractChangedRecordState:
         return tuple(_header(name, names, chosen & compared[:, None]) for name, chosen in sides if name)
 
     def _differ(self, old: RecordPart, new: RecordPart) -> Bools:
-        return ~same(old.values, new.values, new.schema)
+        differ = ~same(old.values, new.values, new.schema)
+        return differ | flags(new.values.is_valid()) if self.differs_always and new.schema.name == _BITS else differ
 
     def apply(self, records: Records) -> list[Records]:
         """The records as they are: the headers are added in place."""

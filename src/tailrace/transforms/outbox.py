@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.config.faults import Fault
 from tailrace.errors import TransformError
 from tailrace.events.payload import array
 from tailrace.events.records import Bools, Header, RecordPart, Records, by_topic, struct
@@ -42,14 +43,18 @@ class EventRouter:
     """Inserted rows become messages; deletes and tombstones are dropped, as are updates, with a word in the log.
 
     Works on columns, but expands JSON document by document and splits records by the schema of their payload.
+    `keeps_names`: a schema of values is named by the first event whose payload had it, or its version, as the reference
+    remembers it (EventRouterDelegate.getValueSchema); those names are kept in `names`.
     """
 
     settings: OutboxSettings
+    keeps_names: bool = False
+    names: dict[Hashable, str] = field(default_factory=dict, compare=False)
 
     @staticmethod
     def of(given: Given) -> EventRouter:
         """From the transform's settings. Raises SettingsError."""
-        return EventRouter(OutboxSettings.of(given))
+        return EventRouter(OutboxSettings.of(given), Fault.FIRST_PAYLOAD_NAMES in given.faults)
 
     def apply(self, records: Records) -> list[Records]:
         """The messages; records that are no change events pass."""
@@ -132,7 +137,7 @@ class EventRouter:
             fields = [("payload", payload)]
             fields += [(name, _column(row, field)) for name, field in envelope if self._there(row, field)]
             version = self._version(row)
-            name = _schema_name(row.schema.name, records.topic[0].as_py())
+            name = self._name(row, records, payload.schema if version is None else version)
             value = struct(ConnectSchema("struct", name=name, version=version), fields, len(records))
         partition = pa.nulls(len(records), pa.int32())
         headers = [Header("id", _column(row, settings.id))]
@@ -153,6 +158,10 @@ class EventRouter:
             value=value,
             headers=records.headers + tuple(headers),
         )
+
+    def _name(self, row: RecordPart, records: Records, like: Hashable) -> str:
+        own = _schema_name(row.schema.name, records.topic[0].as_py())
+        return self.names.setdefault(like, own) if self.keeps_names else own
 
     def _there(self, row: RecordPart, field: str) -> bool:
         return row.has(field) or not self.settings.ignore_missing

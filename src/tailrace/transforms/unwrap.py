@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.kinds import FLAG, NAMES, TEXT, optional
 from tailrace.config.option import Option
 from tailrace.errors import TransformError
@@ -55,11 +56,15 @@ _OF_EVENT = ("op", "ts_ms", "ts_us", "ts_ns")
 
 @dataclass(frozen=True)
 class Reference:
-    """A field of the envelope, of `struct` or of the envelope itself, and the name under which it is added."""
+    """A field of the envelope, of `struct` or of the envelope itself, and the name under which it is added.
+
+    With `lacks_fields` the schema of a struct has no fields, as in the reference, which then takes only null.
+    """
 
     struct: str | None
     field: str
     name: str
+    lacks_fields: bool = False
 
     @staticmethod
     def of(text: str, prefix: str) -> Reference:
@@ -85,7 +90,10 @@ class Reference:
         if not owner.has(self.field):
             return None
         part = owner.field(self.field)
-        return RecordPart(part.schema.with_(optional=True, default=None), part.values)
+        schema = part.schema.with_(optional=True, default=None)
+        if self.lacks_fields and schema.type == "struct" and part.values.null_count == len(part.values):
+            return RecordPart(schema.with_(fields=()), pa.nulls(len(part.values), pa.struct([])))
+        return RecordPart(schema, part.values)
 
 
 @dataclass(frozen=True)
@@ -221,7 +229,9 @@ def _references(
     given: Given, config: Config, added: Option[tuple[str, ...]], prefix: Option[str]
 ) -> tuple[Reference, ...]:
     try:
-        return tuple(Reference.of(text, config[prefix]) for text in config[added])
+        found = [Reference.of(text, config[prefix]) for text in config[added]]
+        lacks_fields = Fault.EMPTY_STRUCTS in given.faults
+        return tuple(replace(each, lacks_fields=lacks_fields) for each in found)
     except ValueError as error:
         raise given.problem(added.name, str(error), "write field, struct.field or struct.field:name") from error
 

@@ -1,11 +1,13 @@
-"""Which snapshots the reference engine reads in chunks."""
+"""Which snapshots the reference engine reads in chunks, and when it orders tables by their rows."""
 
 from __future__ import annotations
 
 import pytest
 
-from tailrace.connectors.split_sizes import is_chunked
+from tailrace.connectors.split_sizes import is_chunked, order_by_rows
 from tests.unit.postgres.test_values import config
+
+_ORDER = {"snapshot.tables.order.by.row.count": "descending"}
 
 
 @pytest.mark.parametrize(
@@ -20,3 +22,6 @@ from tests.unit.postgres.test_values import config
 )
 def test_chunks(given: dict[str, str], expected: bool) -> None:
     assert is_chunked(config(given)) == expected
+    assert order_by_rows(config({**given, **_ORDER})) == "descending"
+    there = config({**given, **_ORDER, "compat.faults": "true"})
+    assert order_by_rows(there) == ("descending" if expected else "disabled")

@@ -1,8 +1,10 @@
 """Skipped operations and updates without change."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 
-from tailrace.events.selection import select, without_unchanged
+from tailrace.events.selection import select, without_hidden_changes, without_unchanged
 from tests.unit.events.changes import batch, changes, table
 from tests.unit.events.event_recordings import config
 
@@ -44,3 +46,17 @@ def test_a_required_value_that_the_log_lacks_is_empty_for_the_reference() -> Non
     for faults, kept in (("false", [0, 2, 4]), ("true", [2, 4])):
         found = without_unchanged(changes(table(), *rows), config(**{given: "true", "compat_faults": faults}))
         assert found.rows.column("order").to_pylist() == kept
+
+
+def test_an_update_of_a_hidden_key_alone_is_left_out_as_the_reference_does() -> None:
+    shown = table()
+    hidden = replace(shown, columns=(replace(shown.columns[0], in_value=False), *shown.columns[1:]))
+    rows = (
+        {"op": "u", "before": ONE, "after": {**ONE, "id": 2}},
+        {"op": "u", "before": ONE, "after": {**ONE, "id": 2, "code": "b"}},
+    )
+    given = config(skip_messages_without_change="true")
+    kept = without_hidden_changes(changes(hidden, *rows), given)
+    assert [row["code"] for row in kept.rows.column("after").to_pylist()] == ["b"]
+    assert len(without_hidden_changes(changes(shown, *rows), given)) == 2
+    assert len(without_hidden_changes(changes(hidden, *rows), config())) == 2

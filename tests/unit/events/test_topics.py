@@ -163,11 +163,14 @@ def _text() -> tuple[ConnectSchema, object]:
     return COLUMNS[1].schema, COLUMNS[1].arrow
 
 
-def test_a_table_without_a_key_has_none_under_a_regex_strategy() -> None:
+def test_a_table_without_a_key_has_the_tables_name_as_one_only_with_faults() -> None:
     given = {
         "topic_naming_strategy": "io.debezium.schema.DefaultRegexTopicNamingStrategy",
         "topic_regex": "(.*)",
         "topic_replacement": "all",
     }
-    (row,) = encoded(changes(table(key=()), {"op": "c", "after": {"id": 1, "code": "a"}}), **given)
-    assert row["key"] is None
+    for faults, expected in (("false", None), ("true", '{"__dbz__physicalTableIdentifier":"server1.things"}')):
+        (row,) = encoded(
+            changes(table(key=()), {"op": "c", "after": {"id": 1, "code": "a"}}), compat_faults=faults, **given
+        )
+        assert row["key"] == expected

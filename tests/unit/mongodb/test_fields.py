@@ -99,14 +99,24 @@ def test_changes(excluded: str, renamed: str, change: dict[str, Any], expected: 
     assert list(found.items()) == list(expected.items())
 
 
-def test_a_field_is_taken_from_all_that_it_is_in() -> None:
+@pytest.mark.parametrize(
+    ("faults", "expected"),
+    [
+        (False, [{"a.0": {}, "a.1": {}, "n": 1}, {"x": 2, "a.1": {}}, {"a.0": {}}]),
+        (True, [{"a.0": {}, "a.1": {"b": 2}, "n": 1}, {"x": 2, "a.1": {}}, {"a.0": {}, "a.1.b": 3}]),
+    ],
+)
+def test_the_reference_takes_a_field_from_the_first_of_what_it_is_in(
+    faults: bool, expected: list[dict[str, Any]]
+) -> None:
+    """Debezium: FieldSelector.Path.modifyFieldsWithDotNotation."""
+    fields = rules_for(parse_rules("shop.orders.a.b", ""), "shop", "orders", is_upward=faults)
     documents = [
         {"a.0": {"b": 1}, "a.1": {"b": 2}, "n": 1},
         {"x": 2, "a.1": {"b": 1}},
         {"a.0": {"b": 1}, "a.1.b": 3},
     ]
-    expected = [{"a.0": {}, "a.1": {}, "n": 1}, {"x": 2, "a.1": {}}, {"a.0": {}}]
-    assert edited(rules("shop.orders.a.b"), documents, changes=True) == expected
+    assert edited(fields, documents, changes=True) == expected
 
 
 def test_an_array_in_an_array_is_left_as_it_is() -> None:
@@ -120,6 +130,8 @@ def test_dotted_names() -> None:
     fields = rules("shop.orders.a.b", "shop.orders.c:x")
     names = ["a", "a.b", "a.0.b", "a.b.c", "a.bc", "c", "c.0.d", "d"]
     assert [fields.name(name) for name in names] == ["a", None, None, None, "a.bc", "x", "x.0.d", "d"]
+    faulty = rules_for(parse_rules("shop.orders.a.b", "shop.orders.c:x"), "shop", "orders", is_upward=True)
+    assert [faulty.name(name) for name in names] == [None, None, None, "a.b.c", "a.bc", "x", "c.0.d", "d"]
 
 
 def test_which_collections() -> None:

@@ -27,9 +27,7 @@ def given(**properties: str) -> Config:
     return resolve({**GIVEN, **{name.replace("__", "."): value for name, value in properties.items()}})
 
 
-@pytest.mark.parametrize(
-    ("faults", "is_streamed"), [("false", False), ("streamed_excluded_databases", True), ("true", True)]
-)
+@pytest.mark.parametrize(("faults", "is_streamed"), [("false", False), ("lists_of_stages", True), ("true", True)])
 def test_an_excluded_database_is_streamed_by_a_fault_alone(faults: str, is_streamed: bool) -> None:
     lists = {"database.include.list": "", "database.exclude.list": "other", "compat.faults": faults}
     config = resolve({**GIVEN, **lists, "cursor.pipeline.order": "internal_first"})

@@ -100,6 +100,8 @@ def test_enum_names_its_labels() -> None:
 def test_single_bit_is_boolean() -> None:
     assert read(kind("bit", 1), "1", "0") == [True, False]
     assert read(kind("varbit", 1), "1", "0", "", None) == [True, False, False, None]
+    faults = {"compat.faults": "true"}
+    assert read(kind("varbit", 1, faults), "1", "0", "", None) == [True, False, None, None]
 
 
 @pytest.mark.parametrize(("unknown", "found"), [("false", None), ("true", "n")])

@@ -156,6 +156,41 @@ def test_defaults(definition: str, kind: str, literal: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("definition", "kind", "literal"),
+    [
+        ("(N'it''s')", "nvarchar", "it''s"),
+        ("('a(b)c')", "varchar", "b"),
+        ("(newid())", "varchar", ""),
+        ("(NULL)", "varchar", None),
+        ("((1))", "bit", "1"),
+        ("(CONVERT([bit],(1)))", "bit", "0"),
+        ("(CONVERT([int],(5)))", "int", "5"),
+        ("((-1.5e+003))", "float", "-1.5e+003"),
+        ("((1)+(2))", "int", None),
+        ("(NULL)", "int", None),
+        ("('5')", "int", None),
+        ("((5.))", "int", None),
+        ("((3147483648.))", "bigint", "3147483648"),
+        ("('1.5')", "decimal", "1.5"),
+        ("(N'1.5')", "decimal", None),
+        ("('1.5')", "float", None),
+        ("((-1.5))", "money", "-1.5"),
+        ("(($1))", "money", None),
+        ("(0x0102)", "binary", "0102"),
+        ("((0x0102))", "binary", None),
+        ("('1/31/1900 1:30 PM')", "datetime", "1900-01-31 13:30"),
+        ("('1900-01-31 13:30')", "date", "1900-01-31"),
+        ("('1900-01-31 13:30')", "time", "13:30"),
+        ("('12:05 AM')", "time", "00:05"),
+    ],
+)
+def test_defaults_as_the_reference_reads_them(definition: str, kind: str, literal: str | None) -> None:
+    found = parse_default(definition, SqlType(kind, 4, 0, 0), is_cut=True)
+    assert found is not None
+    assert found.literal == literal
+
+
+@pytest.mark.parametrize(
     ("definition", "kind", "mode", "shown"),
     [
         ("('2019-01-01')", "datetime2", "isostring", "2019-01-01T00:00:00Z"),
@@ -180,6 +215,7 @@ def test_bits_of_an_update_mask_are_counted_from_the_end() -> None:
     """Ten captured columns: the first eight are in the last byte."""
     mask = bytes([0b00000010, 0b00000001])
     assert [ordinal for ordinal in range(10) if has_bit(mask, ordinal)] == [0, 9]
+    assert [ordinal for ordinal in range(10) if has_bit(mask, ordinal, from_start=True)] == [1, 8]  # the reference
 
 
 def test_lsns() -> None:

@@ -11,8 +11,10 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.filters import TableFilter
 from tailrace.config.options.snapshot import TABLE_WATCH_INTERVAL_MS
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.config.options.topics import INCLUDE_SCHEMA_CHANGES
 from tailrace.connectors.base import Chunk
 from tailrace.connectors.change_tables import gap
@@ -35,7 +37,7 @@ from tailrace.connectors.shared_log import BEGINS, LogGap, SharedLogConnector
 from tailrace.connectors.sql_tables.captured import CapturedTables
 from tailrace.connectors.sql_tables.rows import Split, read
 from tailrace.connectors.sql_tables.tables import Connection
-from tailrace.model.table import TableSchema
+from tailrace.model.table import TableId, TableSchema
 from tailrace.override import override
 
 # In the `log` of an offset: the change tables whose rows belong to the log up to there (gap.Known).
@@ -168,7 +170,7 @@ class ChangeTableConnector(SharedLogConnector):
 
     @override
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[LsnPosition | None, Mapping[str, Any]]:
-        known = known_up_to({}, end.position, end.instances)
+        known = known_up_to({}, end.position, [each for each in end.instances if self._sends_structure(each.table)])
         log = {
             BEGINS: end.position.to_text(),
             INSTANCES: known,
@@ -191,6 +193,16 @@ class ChangeTableConnector(SharedLogConnector):
         _, log = self.first(end, reads_tables=False)
         return None, {**log, BEGINS: begins.to_text()}
 
+    def _sends_structure(self, table: TableId) -> bool:
+        """Whether a first snapshot sends the structure of this table, if it sends any.
+
+        The fault: where a snapshot sends captured tables only, those that it does not read come by the log.
+        """
+        if not self.dialect.sends_captured_only or Fault.LATE_STRUCTURES not in self.config[COMPAT_FAULTS]:
+            return True
+        lists = TableFilter.from_config(self.config)
+        return lists.lists(table) or not lists.captures(table)
+
     def _without_change_table(self, end: LogEnd) -> Mapping[str, Any]:
         """The captured tables that have no change table yet: a first snapshot sends their structures too."""
         if not self.config[INCLUDE_SCHEMA_CHANGES]:
@@ -201,7 +213,7 @@ class ChangeTableConnector(SharedLogConnector):
             numbers, read = catalog.tables(), {each.table for each in end.instances}
             found: dict[str, list[int]] = {}
             for table in catalog.captured():
-                if table not in read:
+                if table not in read and self._sends_structure(table):
                     found.setdefault(table.database, []).append(numbers[table])
             return found
 

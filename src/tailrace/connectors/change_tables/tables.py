@@ -49,6 +49,9 @@ class LastChange:
 class Catalog(SqlCatalog, Protocol):
     """Reads the catalogs of the databases and their change tables. Methods raise the driver's errors."""
 
+    part_of_key: bool = False
+    """Whether the captured columns of a key are one, also where others are not captured."""
+
     def instances(self, database: str) -> list[Instance]:
         """All change tables, whether their tables are captured or not; those of a table in the order of creation."""
 
@@ -66,7 +69,7 @@ class Catalog(SqlCatalog, Protocol):
         if table not in instances:
             return whole
         names = [column.name for column in self.at(instances[table]).columns]
-        return whole.only(names)
+        return whole.only(names, part_of_key=self.part_of_key)
 
     @override
     def descriptions(self) -> Callable[[TableId, int], Described]:

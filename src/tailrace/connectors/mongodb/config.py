@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tailrace.config import resolve as resolution
 from tailrace.config import shared
+from tailrace.config.faults import FAULTS, Fault
 from tailrace.config.filters import check_signal_table
+from tailrace.config.kinds import InvalidValue
 from tailrace.config.resolve import Check, Config, Problem
 from tailrace.connectors.mongodb.declared import parse_declarations
 from tailrace.connectors.mongodb.fields import parse_rules
@@ -46,12 +48,29 @@ def resolve(properties: Mapping[str, object], checks: Sequence[Check] = ()) -> C
         properties = {"compat.version": "1.1", **properties}
     if str(properties.get("compat.version", "current")).strip() != "current":
         properties = {"schema.name.adjustment.mode": "avro", "extended.headers.enabled": "false", **properties}
-    return resolution.resolve(_literal(properties), OPTIONS, (*_CHECKS, *checks), NAMING, elsewhere)
+    return resolution.resolve(_unskipped(_literal(properties)), OPTIONS, (*_CHECKS, *checks), NAMING, elsewhere)
 
 
 def _named(properties: Mapping[str, object]) -> dict[str, tuple[str, str]]:
     """The given names and values, by the names in their usual form."""
     return {name.lower().replace("_", "."): (name, str(value)) for name, value in properties.items()}
+
+
+def _unskipped(properties: Mapping[str, object]) -> Mapping[str, object]:
+    """The properties; with that fault no operation is skipped where the connector's own stages are left out.
+
+    Debezium: the stages alone skip them (MongoDbConnectorConfig.supportsOperationFiltering).
+    """
+    given = _named(properties)
+    try:
+        faults = FAULTS.parse(given.get("compat.faults", ("", "false"))[1])
+    except InvalidValue:  # is reported when the property itself is resolved
+        return properties
+    is_without_stages = given.get("cursor.pipeline.order", ("", ""))[1].strip().lower() == "user_only"
+    if not is_without_stages or Fault.LISTS_OF_STAGES not in faults:
+        return properties
+    kept = {name: value for name, value in properties.items() if name != given.get("skipped.operations", ("",))[0]}
+    return {**kept, "skipped.operations": "none"}
 
 
 def _literal(properties: Mapping[str, object]) -> Mapping[str, object]:

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.masks import OutOfRange
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.mongodb.declared import OPTION, declaration, declared_fields, parse_declarations
 from tailrace.connectors.mongodb.fields import CollectionFields, parse_rules, rules_for
 from tailrace.connectors.mongodb.options import (
@@ -49,6 +51,7 @@ class Documents:
         mode = config[JSON_SERIALIZATION_MODE]
         self._texts, self._changed = _TEXTS[mode], _CHANGED[mode]
         self.key = STRICT if config[KEY_JSON_MODE] == "strict" else RELAXED
+        self._is_upward = Fault.RULES_OF_OUTER_FIELDS in config[COMPAT_FAULTS]
         self._rules = parse_rules(config[FIELD_EXCLUDE_LIST], config[FIELD_RENAMES])
         self._declared = parse_declarations(config[DOCUMENT_COLUMNS])
         self._out_of_range = OutOfRange.from_config(config)
@@ -131,7 +134,7 @@ class Documents:
 
     def _rules_of(self, table: TableId) -> _Rules:
         if table not in self._of:
-            fields = rules_for(self._rules, table.database, table.table)
+            fields = rules_for(self._rules, table.database, table.table, is_upward=self._is_upward)
             declared = declared_fields(self._declared, f"{table.database}.{table.table}")
             self._of[table] = _Rules(fields, *self.typed(table, declared))
         return self._of[table]

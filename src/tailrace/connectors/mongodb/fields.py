@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import and_
 
+import numpy as np
+
 from tailrace.connectors.mongodb.types.edit import FieldEdit, apply, compact
-from tailrace.connectors.mongodb.types.layout import Values
+from tailrace.connectors.mongodb.types.layout import ABSENT, Flags, Values
 from tailrace.connectors.mongodb.types.strings import slices
 from tailrace.connectors.mongodb.types.walk import members
 from tailrace.errors import ConfigError
@@ -57,10 +59,14 @@ class FieldRule:
 
 
 class CollectionFields:
-    """The rules for one collection, in the order in which they apply: what is left out, then what is renamed."""
+    """The rules for one collection, in the order in which they apply: what is left out, then what is renamed.
 
-    def __init__(self, rules: Sequence[FieldRule]) -> None:
-        self._rules = rules
+    With `is_upward` names of removed fields are those that the reference engine chooses: a rule is for the field
+    and for all that it is in, but not for what is in it. Of the updated fields that it is in, only the first is edited.
+    """
+
+    def __init__(self, rules: Sequence[FieldRule], *, is_upward: bool = False) -> None:
+        self._rules, self._is_upward = rules, is_upward
 
     def __bool__(self) -> bool:
         return bool(self._rules)
@@ -80,14 +86,19 @@ class CollectionFields:
         """The updated fields of update descriptions, whose names are dotted and have array indexes among them."""
         values = compact(values)
         for rule in self._rules:
-            for edit in rule.edits(_distinct_names(values)):
-                values = apply(values, edit)
+            if not self._is_upward:
+                for edit in rule.edits(_distinct_names(values)):
+                    values = apply(values, edit)
+                continue
+            for rows, names in _alike([_met(names, rule.path) for names in _member_names(values)]):
+                for edit in rule.edits(names):
+                    values = _edited(values, rows, edit)
         return values
 
     def name(self, name: str) -> str | None:
         """A dotted name of a removed field or a truncated array; None where it is left out."""
         for rule in self._rules:
-            if _is_in(name, rule.path):
+            if _holds(name, rule.path) if self._is_upward else _is_in(name, rule.path):
                 return rule.renamed(name)
         return name
 
@@ -104,9 +115,13 @@ def parse_rules(excluded: str | None, renamed: str | None) -> list[FieldRule]:
     return rules
 
 
-def rules_for(rules: Sequence[FieldRule], database: str, collection: str) -> CollectionFields:
+def rules_for(
+    rules: Sequence[FieldRule], database: str, collection: str, *, is_upward: bool = False
+) -> CollectionFields:
     """The rules that apply to a collection."""
-    return CollectionFields([rule for rule in rules if rule.collections.fullmatch(f"{database}.{collection}")])
+    return CollectionFields(
+        [rule for rule in rules if rule.collections.fullmatch(f"{database}.{collection}")], is_upward=is_upward
+    )
 
 
 def _entries(text: str | None) -> list[str]:
@@ -147,6 +162,37 @@ def _is_in(name: str, path: tuple[str, ...]) -> bool:
     return name == ".".join(path) or _nodes(name)[: len(path)] == path
 
 
+def _holds(name: str, path: tuple[str, ...]) -> bool:
+    """Whether a dotted name is the field of that path or one that it is in."""
+    nodes = _nodes(name)
+    return nodes == path[: len(nodes)]
+
+
+def _met(names: tuple[str, ...], path: tuple[str, ...]) -> tuple[str, ...]:
+    """The names that the reference engine looks at: the field, else those up to the first one that the field is in.
+
+    Debezium: FieldSelector.Path.modifyFieldsWithDotNotation.
+    """
+    if ".".join(path) in names:
+        return (".".join(path),)
+    ends = (place for place, name in enumerate(names, 1) if len(_nodes(name)) < len(path) and _holds(name, path))
+    return names[: next(ends, len(names))]
+
+
+def _alike(names: Sequence[tuple[str, ...]]) -> list[tuple[Flags, tuple[str, ...]]]:
+    """The rows with the same names, and these."""
+    kinds = {each: number for number, each in enumerate(dict.fromkeys(names))}
+    codes = np.array([kinds[each] for each in names], np.int64)
+    return [(codes == code, each) for each, code in kinds.items() if each]
+
+
+def _edited(values: Values, rows: Flags, edit: FieldEdit) -> Values:
+    """The documents, with those in these rows edited."""
+    kinds = np.where(rows, values.kinds, ABSENT).astype(np.uint8)
+    edited = apply(Values(values.buffer, kinds, values.starts), edit)
+    return Values(edited.buffer, values.kinds, edited.starts)
+
+
 def _distinct_names(values: Values) -> list[str]:
     """The names of fields, each once."""
     elements = members(values)
@@ -154,3 +200,14 @@ def _distinct_names(values: Values) -> list[str]:
         return []
     names = slices(values.buffer, elements.names, elements.name_ends)
     return [str(name) for name in names.unique().to_pylist()]
+
+
+def _member_names(values: Values) -> list[tuple[str, ...]]:
+    """The names of each document's fields, in their order."""
+    found: list[list[str]] = [[] for _ in range(len(values))]
+    elements = members(values)
+    if len(elements):
+        names = slices(values.buffer, elements.names, elements.name_ends).to_pylist()
+        for row, name in zip(elements.rows.tolist(), names, strict=True):
+            found[row].append(str(name))
+    return [tuple(each) for each in found]

@@ -11,8 +11,10 @@ from typing import Any
 import psycopg
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.filters import guard
 from tailrace.config.options.databases import DATABASE_DBNAME
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.log_ports import Committed, Watched
 from tailrace.connectors.notifications import INITIAL, SKIPPED, Notice
 from tailrace.connectors.offset import Reached
@@ -95,6 +97,8 @@ class PostgresConnector:
         self._ask(lambda connection: guard(config, Catalog(connection, config).tables()))
         self._ask(lambda connection: warn_of_triggers(connection, config))
         self._ask(lambda connection: tell_left_out(connection, config))
+        if Fault.LABELS_OF_START in config[COMPAT_FAULTS]:
+            self._ask(self._labels.keep)
 
     def watch(self, config: Config) -> Watched:
         """See Connector.watch: compares the publication."""

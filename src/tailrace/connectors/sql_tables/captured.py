@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from tailrace.config import Config
-from tailrace.config.options.databases import (
-    SNAPSHOT_TABLES_ORDER_BY_ROW_COUNT,
-    STORE_ONLY_CAPTURED_DATABASES_DDL,
-    STORE_ONLY_CAPTURED_TABLES_DDL,
-)
+from tailrace.config.faults import Fault
+from tailrace.config.options.databases import STORE_ONLY_CAPTURED_DATABASES_DDL, STORE_ONLY_CAPTURED_TABLES_DDL
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.config.options.topics import INCLUDE_SCHEMA_CHANGES
+from tailrace.connectors.split_sizes import order_by_rows
 from tailrace.connectors.sql_tables.databases import by_database
 from tailrace.connectors.sql_tables.dialect import SqlDialect
 from tailrace.connectors.sql_tables.tables import Connection, Described
@@ -39,7 +38,7 @@ class CapturedTables:
     def to_read(self) -> list[TableId]:
         """See Cuts.to_read."""
         tables = self.catalog.read_first()
-        by = self.config[SNAPSHOT_TABLES_ORDER_BY_ROW_COUNT]
+        by = order_by_rows(self.config)
         if by != "disabled":
             rows = {table: self.size_of(table)[1] for table in tables}
             tables.sort(key=lambda table: rows[table], reverse=by == "descending")
@@ -78,6 +77,8 @@ class CapturedTables:
         That is what RelationalTableFilters.eligibleForSchemaDataCollectionFilter lets in.
         """
         lists = self.catalog.filter
+        if self.dialect.sends_captured_only and Fault.LATE_STRUCTURES in self.config[COMPAT_FAULTS]:
+            return lists.lists(table)
         if self.dialect.sends_captured_only or self.config[STORE_ONLY_CAPTURED_TABLES_DDL]:
             return lists.captures(table)
         return not self.config[STORE_ONLY_CAPTURED_DATABASES_DDL] or lists.is_in_place(table)

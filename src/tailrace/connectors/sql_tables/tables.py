@@ -88,10 +88,11 @@ class Described:
     columns: tuple[SqlColumn, ...]
     key: tuple[str, ...]
 
-    def only(self, names: Collection[str]) -> Described:
-        """The table with these of its columns. A key that lacks a column is none."""
+    def only(self, names: Collection[str], *, part_of_key: bool = False) -> Described:
+        """The table with these of its columns. A key that lacks a column is none, or with `part_of_key` the rest."""
         kept = tuple(column for column in self.columns if column.name in names)
-        return replace(self, columns=kept, key=self.key if set(self.key) <= set(names) else ())
+        key = tuple(name for name in self.key if name in names)
+        return replace(self, columns=kept, key=key if part_of_key or key == self.key else ())
 
     def shows_all_of(self, other: Described) -> bool:
         """Whether it has the columns of the other one, and no more."""

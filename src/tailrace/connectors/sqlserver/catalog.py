@@ -8,8 +8,10 @@ from functools import cache
 from itertools import pairwise
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.filters import TableFilter
 from tailrace.config.options.databases import DATABASE_NAMES
+from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.change_tables import tables
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.tables import Instance
@@ -82,6 +84,8 @@ class Catalog(tables.Catalog):
         self.connection, self.config = connection, config
         self.filter = TableFilter.from_config(config)
         self.columns = ColumnRules(config)
+        # A fault of SqlServerConnection.getTableSchemaFromTable: such a key does not distinguish rows.
+        self.part_of_key = Fault.PARTS_OF_KEYS in config[COMPAT_FAULTS]
         self._has_computed = config[COMPUTED_COLUMNS] == "include"
 
     @override
@@ -150,7 +154,9 @@ class Catalog(tables.Catalog):
         """A table with all of its columns."""
         database = name(table.database)
         rows = self.connection.rows(_COLUMNS.format(db=database, id=number))
-        columns = tuple(_column(row) for row in rows)
+        # The reference engine reads no comments.
+        is_commented = Fault.UNREAD_COMMENTS not in self.config[COMPAT_FAULTS]
+        columns = tuple(_column(row, is_commented=is_commented) for row in rows)
         return Described(table, columns, self._key(database, number))
 
     @override
@@ -165,7 +171,7 @@ class Catalog(tables.Catalog):
         )
         names = {column.name for column in columns}
         key = self._key(name(instance.table.database), instance.source)
-        return Described(instance.table, columns, key).only(names)
+        return Described(instance.table, columns, key).only(names, part_of_key=self.part_of_key)
 
     def has_commands(self, instance: Instance) -> bool:
         """Whether the change table numbers the commands of a transaction; those of old servers do not."""
@@ -179,7 +185,9 @@ class Catalog(tables.Catalog):
             type=source_type(column.type, is_identity=column.is_identity),
             value=value_type(column.type, self.config),
             required=column.required,
-            default=parse_default(column.default, column.type),
+            default=parse_default(
+                column.default, column.type, is_cut=Fault.DEFAULTS_CUT_AT_PLACES in self.config[COMPAT_FAULTS]
+            ),
             comment=column.comment,
         )
 
@@ -227,7 +235,7 @@ def _retyped(column: SqlColumn, kind: SqlType) -> SqlColumn:
     return replace(column, type=replace(kind, alias=column.type.alias))
 
 
-def _column(row: tuple[object, ...]) -> SqlColumn:
+def _column(row: tuple[object, ...], *, is_commented: bool) -> SqlColumn:
     given, kind, size, precision, scale, nullable, identity, computed, default, comment, *rest = row
     alias, clr, collation, hidden = rest
     known = SqlType(
@@ -247,5 +255,5 @@ def _column(row: tuple[object, ...]) -> SqlColumn:
         is_identity=bool(identity),
         is_computed=bool(computed),
         default=None if default is None else str(default),
-        comment=str(comment) if comment is not None else None,
+        comment=str(comment) if is_commented and comment is not None else None,
     )

@@ -8,8 +8,8 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.errors import TableError
-from tailrace.model.change import COMMIT, ChangeBatch, ControlBatch, Position, from_ipc
+from tailrace.errors import ConfigError, TableError
+from tailrace.model.change import COMMIT, PLAIN_KEY, ChangeBatch, ControlBatch, Position, from_ipc
 from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.sinks.replica.layout import ReplicaLayout
 from tailrace.sinks.replica.marks import Extent, LogPlace, TableProgress
@@ -69,7 +69,10 @@ class Part:
 def parts(
     blobs: Iterable[pa.Buffer], most_rows: int = _ROWS, most_bytes: int = _BYTES, layout: ReplicaLayout = _AS_THE_SOURCE
 ) -> Iterator[Part]:
-    """The parts of one table's blobs (`ChangeBatch.to_ipc`), in order. Control records and messages have no replica."""
+    """The parts of one table's blobs (`ChangeBatch.to_ipc`), in order. Control records and messages have no replica.
+
+    Raises ConfigError for a table whose key is plain beside masked rows (`compat.faults`): rows are found by their key.
+    """
     part = Part(Extent(0))
     for sized in settled(_read(blobs, layout)):
         batch = sized.batch
@@ -108,6 +111,12 @@ def _read(blobs: Iterable[pa.Buffer], layout: ReplicaLayout) -> Iterator[Sized]:
         batch = from_ipc(blob)
         if isinstance(batch, ControlBatch) or batch.table.id.is_message:
             continue
+        if batch.column(PLAIN_KEY) is not None:
+            raise ConfigError(
+                "with compat.faults a mask on a key column leaves the rows without their key",
+                where=str(batch.table.id),
+                remedy="remove compat.faults, or leave the column out of the mask's expression",
+            )
         try:
             yield Sized(layout.applied(batch), blob.size)
         except TableError as error:

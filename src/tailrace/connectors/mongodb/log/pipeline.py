@@ -89,7 +89,7 @@ def captured(config: Config) -> Callable[[TableId], bool]:
 
     The new name of a collection may be one that is not watched.
     """
-    captures = _filter(config).captures
+    captures = _captured(config)
     if not is_for_replica(config):
         return captures
     return lambda table: captures(table) and is_watched(config, table) and not is_temporary(table)
@@ -101,12 +101,33 @@ def is_watched(config: Config, table: TableId) -> bool:
     return scope == "deployment" or target == (table.database if scope == "database" else str(table))
 
 
-def _filter(config: Config) -> TableFilter:
-    """The lists, as they hold for the stream."""
-    lists = TableFilter.from_config(config)
-    if Fault.STREAMED_EXCLUDED_DATABASES in config[COMPAT_FAULTS] and config[FILTERS_MATCH_MODE] == "regex":
-        return replace(lists, databases=replace(lists.databases, exclude=()))
-    return lists
+def _captured(config: Config) -> Callable[[TableId], bool]:
+    """Whether the lists say that a collection's changes are captured.
+
+    With compat.faults, no database is excluded, one is included by a part of its name, and a collection of signals
+    without any list is captured alone: the reference's stages say so (ChangeStreamPipelineFactory). With
+    `cursor.pipeline.order=user_only` it has no such stages, so that the lists of databases have no effect.
+    """
+    filters = TableFilter.from_config(config)
+    if Fault.LISTS_OF_STAGES not in config[COMPAT_FAULTS]:
+        return filters.captures
+    if config[CURSOR_PIPELINE_ORDER] == "user_only":
+        return replace(filters, databases=Rule((), ())).captures
+    rules = (filters.databases, filters.tables)
+    is_listed = any(rule.include or rule.exclude for rule in rules)
+    if not is_listed and filters.signals:
+        return lambda table: table.unique in filters.signals
+    if config[FILTERS_MATCH_MODE] == "literal":
+        return filters.captures
+
+    def is_captured(table: TableId) -> bool:
+        if table.unique in filters.decided or table.unique in filters.signals:
+            return filters.captures(table)
+        parts = filters.databases.include
+        is_inside = not parts or any(part.search(table.database) for part in parts)
+        return is_inside and filters.tables.includes(table.filtered)
+
+    return is_captured
 
 
 def always(config: Config) -> list[TableId]:
@@ -116,7 +137,9 @@ def always(config: Config) -> list[TableId]:
 
 def lists(config: Config, database: Any, name: Any) -> list[Stage]:
     """The include and exclude lists as expressions on a change's database and on its collection's whole name."""
-    filters = _filter(config)
+    if Fault.LISTS_OF_STAGES in config[COMPAT_FAULTS]:
+        return []
+    filters = TableFilter.from_config(config)
     return [*_rule(database, filters.databases), *_rule(name, filters.tables)]
 
 

@@ -18,6 +18,7 @@ from tailrace.connectors.mongodb.snapshot.chunks import Session
 from tailrace.connectors.mongodb.snapshot.reads import cluster_time, id_of
 from tailrace.connectors.mongodb.snapshot.rows import Moment, Split
 from tailrace.connectors.mongodb.snapshot.signals import MongoSignals
+from tailrace.connectors.notifications import NOT_CAPTURED
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.signal import Mark, Signal
@@ -52,6 +53,7 @@ class MongoSnapshots(OnDemandSnapshots):
     """Implements OnDemandSnapshots."""
 
     failures: Failures = FAILURES
+    faulty_status = NOT_CAPTURED  # the reference reads it
     takes_surrogate_keys = False
 
     def __init__(self, config: Config, server: Server) -> None:

@@ -39,6 +39,11 @@ class EnumLabels:
 
     def __init__(self) -> None:
         self._used: set[str] | None = None
+        self._at_start: Labels = {}
+
+    def keep(self, connection: psycopg.Connection) -> None:
+        """Show no label that is added later, as the reference engine, which reads the types once, at its start."""
+        self._at_start = _all(connection)
 
     def read(self, connection: psycopg.Connection, config: Config) -> dict[str, Sequence[str]]:
         """The labels, in their order, by the enum's oid. The end of the range must be known before."""
@@ -46,7 +51,7 @@ class EnumLabels:
         needed = found.keys() - _of_others(connection, config) if found else set()
         shown = found.keys() if self._used is None else needed | self._used
         self._used = (self._used or set()) | needed
-        return {oid: labels for oid, labels in found.items() if oid in shown}
+        return {oid: self._at_start.get(oid, labels) for oid, labels in found.items() if oid in shown}
 
 
 def _all(connection: psycopg.Connection) -> dict[str, list[str]]:

@@ -11,6 +11,7 @@ from psycopg import sql
 from psycopg.rows import tuple_row
 
 from tailrace.config import Config
+from tailrace.config.faults import Fault
 from tailrace.config.filters import TableFilter
 from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.config.options.spark import COMPAT_FAULTS
@@ -165,13 +166,16 @@ class Catalog:
         The log has names and types; nullability, defaults and key are the catalog's of now (as in Debezium's
         connector, which reads them when the description arrives). The table is found by its number, whatever it is
         called by now. Of a table dropped meanwhile only what the log tells is known: identity columns make the key and
-        are the required ones. They make it, too, where a key column is called otherwise by now.
+        are the required ones. They make it, too, where a key column is called otherwise by now. The reference engine
+        looks up nothing about key columns that the filters hide.
         """
         table = self._id(relation)
         if not self.filter.captures(table):
             return None
         known = self._known(relation)
         by_name = {column.name: column for column in known.columns} if known else {}
+        if Fault.UNDESCRIBED_HIDDEN_KEYS in self._faults:
+            by_name = {name: by_name[name] for name in self.filter.columns(table, list(by_name))}
         columns = tuple(
             _described(column, by_name.get(column.name), column.in_identity and known is None)
             for column in relation.columns
@@ -288,7 +292,8 @@ class Catalog:
             value=None if value is None else replace(value, text=pg.output),
             required=column.required,
             default=parse_default(column.default, pg, None if value is None else value.schema.name, self._faults),
-            comment=column.comment,
+            # The reference engine's PostgreSQL connector accepts include.schema.comments and reads no comments.
+            comment=None if Fault.UNREAD_COMMENTS in self._faults else column.comment,
             text=pg.output,
             missing=column.missing if self._keeps_rows else None,
             exact=replace(text_type(), text=pg.output) if pg.name in LOSSY_KEYS else None,

@@ -10,7 +10,6 @@ from psycopg import sql
 
 from tailrace.config import Config
 from tailrace.config.entrypoints import custom
-from tailrace.config.options.databases import SNAPSHOT_TABLES_ORDER_BY_ROW_COUNT
 from tailrace.config.overrides import origin_of, overrides
 from tailrace.config.plugin_groups import LOCKS, QUERIES
 from tailrace.config.snapshot_modes import SnapshotMode
@@ -27,6 +26,7 @@ from tailrace.connectors.postgres.options import (
 )
 from tailrace.connectors.postgres.server.connect import connect, first_line, is_transient, remedy_of
 from tailrace.connectors.postgres.server.user_sql import check_select, has_rows, subquery
+from tailrace.connectors.split_sizes import order_by_rows
 from tailrace.connectors.user_select import UserSelect
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
@@ -40,7 +40,7 @@ WHERE c.relkind IN ('r', 'p') AND NOT (has_schema_privilege(n.oid, 'USAGE') AND 
 
 def in_order(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> list[TableId]:
     """The tables in the order of snapshot.tables.order.by.row.count: by the server's estimates, else by their rows."""
-    order = config[SNAPSHOT_TABLES_ORDER_BY_ROW_COUNT]
+    order = order_by_rows(config)
     if order == "disabled":
         return list(tables)
     rows = connection.execute(

@@ -51,6 +51,7 @@ class PostgresSnapshots:
     """Implements OnDemandSnapshots. `ask` runs a query on the planner's control connection."""
 
     failures: Failures = PostgresFailures()
+    faulty_status = "UNKNOWN_SCHEMA"
     takes_surrogate_keys = True
 
     def __init__(self, config: Config, ask: Callable[[Callable[[psycopg.Connection], Any]], Any]) -> None:

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from tailrace.connectors.types.binary import bytes_of
 from tailrace.errors import DecodeError
+from tailrace.model.arrow import literal
 
 # Wider than this, a table of rows by bits would be mostly padding, so values are taken one by one.
 _MOST_CELLS = 1 << 26
@@ -28,6 +29,11 @@ def bits(text: pa.Array) -> pa.Array:
     sizes = np.where(used.any(axis=1), octets.shape[1] - np.argmax(used[:, ::-1], axis=1), 0)
     kept = np.arange(octets.shape[1]) < sizes[:, None]
     return bytes_of(sizes, octets[kept], text)
+
+
+def true_or_null(text: pa.Array) -> pa.Array:
+    """BIT(1) and VARBIT(1) as booleans; an empty VARBIT(1) is null, as in the reference engine."""
+    return pc.equal(pc.if_else(pc.equal(text, literal("")), None, text), literal("1"))
 
 
 def _one(text: str) -> bytes:

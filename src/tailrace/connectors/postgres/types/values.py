@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
-from tailrace.config.faults import Fault
+from tailrace.config.faults import Fault, Faults
 from tailrace.config.options.events import BINARY_HANDLING_MODE
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.lost_values import became_null
@@ -61,6 +61,7 @@ _BOOLEAN = ValueType(
     ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, literal("t")), False, binary=AS_IS
 )
 _BIT = ValueType(ConnectSchema("boolean"), pa.bool_(), lambda text: pc.equal(text, literal("1")), False)
+_EMPTY_IS_NULL = replace(_BIT, convert=bits.true_or_null)
 _UNBOUNDED_BITS = 2**31 - 1
 
 _PLAIN: dict[str, ValueType] = {
@@ -106,6 +107,8 @@ _VECTORS = {"oidvector": ("int64", pa.int64()), "int2vector": ("int16", pa.int16
 _REQUIRED_ELEMENTS = ("tsvector", "isbn", "vector", "halfvec", "sparsevec", "oidvector", "int2vector")
 # Two keys may differ in what these lose: the zone of one instant, the number of bits.
 LOSSY_KEYS = ("timetz", "varbit")
+# Elements of NUMERIC[] that the driver of the reference engine cannot read as decimals.
+_NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
 # As there, arrays of these have no mapping.
 _NO_ARRAYS = ("money", "name", "interval", "varbit", "xml", "point", "refcursor")
 
@@ -135,9 +138,9 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
     if pg.name in _PLAIN:
         return _PLAIN[pg.name]
     if pg.name in _VECTORS:
-        return _vector(pg.name)
+        return _vector(pg.name, is_read=Fault.EMPTY_VECTORS not in faults)
     if pg.name in ("bit", "varbit"):
-        kind = _bits(_UNBOUNDED_BITS if modifier < 0 else modifier)
+        kind = _bits(_UNBOUNDED_BITS if modifier < 0 else modifier, faults)
         return replace(kind, loses="its length") if pg.name == "varbit" and modifier != 1 else kind
     if pg.name == "bytea":
         return _binary(config)
@@ -165,14 +168,14 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     """An array of one dimension; elements of more are null, with a warning or an error as configured."""
     faults, unknown = config[COMPAT_FAULTS], config[INCLUDE_UNKNOWN_DATATYPES]
     if Fault.NULL_BIT_ARRAYS in faults and element.name == "bit" and not element.domain:
-        kind = _bits(modifier)
+        kind = _bits(modifier, faults)
         return ValueType(kind.schema, kind.arrow, lambda text: pa.nulls(len(text), kind.arrow))
     item = (
         None
         if element.name in _NO_ARRAYS or (Fault.UNMAPPED_DOMAIN_ARRAYS in faults and element.domain)
         else _scalar(element, modifier, config, in_log=False)
     )
-    if item is None and not unknown:
+    if item is None and (not unknown or (element.name in _NO_ARRAYS and Fault.UNKNOWN_WITHOUT_ARRAYS in faults)):
         return None
     required = Fault.REQUIRED_ELEMENTS in faults and (
         item is None or bool(element.labels) or element.name in _REQUIRED_ELEMENTS
@@ -192,6 +195,9 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
             null = pc.or_(
                 null, _having(found.lists, values.is_null(), "a null element (elements are required)", strict)
             )
+        if element.name == "numeric" and Fault.NUMBERS_WITHOUT_NAN in faults:
+            without_number = pc.is_in(values, pa.array(_NO_NUMBERS, pa.string()))
+            null = pc.or_(null, _having(found.lists, without_number, "NaN or infinity", strict))
         if Fault.DRIVER_TIMES in faults and precision_mode(config) != STRUCTURED:
             values = as_read_from_arrays(element.name, values)
         mask = null if null.true_count else None
@@ -222,19 +228,19 @@ def _tell_nested(count: int, strict: bool) -> None:
     became_null(count, "inner arrays of arrays with more than one dimension")
 
 
-def _bits(length: int) -> ValueType:
+def _bits(length: int, faults: Faults) -> ValueType:
     if length == 1:
-        return _BIT
+        return _EMPTY_IS_NULL if Fault.NULL_EMPTY_BITS in faults else _BIT
     schema = ConnectSchema("bytes", name="io.debezium.data.Bits", version=1, parameters=(("length", str(length)),))
     return ValueType(schema, pa.binary(), bits.bits, "")
 
 
-def _vector(name: str) -> ValueType:
-    """Numbers between blanks, `1 2`."""
+def _vector(name: str, *, is_read: bool) -> ValueType:
+    """Numbers between blanks, `1 2`; unless `is_read` none: the reference's driver reads no such array."""
     item, arrow = _VECTORS[name]
 
     def convert(text: pa.Array) -> pa.Array:
-        shown = pc.replace_substring(text, " ", ",")
+        shown = pc.replace_substring(text, " ", ",") if is_read else pc.if_else(pc.equal(text, literal("")), None, "")
         return arrays.elements(join("{", shown, "}")).lists.cast(pa.list_(arrow))
 
     return ValueType(ConnectSchema("array", items=ConnectSchema(item)), pa.list_(arrow), convert)

@@ -41,11 +41,12 @@ class InstanceTable(ChangeTable):
     """The change table of a capture instance. `ordinals` are the bits of columns in an update mask.
 
     They are given for the columns, by their places, whose untouched values an update leaves out; `placeholders` stand
-    for these in old images.
+    for these in old images. `from_start`: bits are counted from the mask's beginning, as the reference engine does.
     """
 
     ordinals: Mapping[int, int]
     placeholders: Mapping[int, pa.Scalar]
+    from_start: bool = False
 
     @override
     def rows(self, found: Block) -> ChangeRows:
@@ -69,7 +70,7 @@ class InstanceTable(ChangeTable):
         for place, ordinal in self.ordinals.items():
             if values[place].null_count:
                 gaps = [
-                    is_null and is_one and not has_bit(mask, ordinal)
+                    is_null and is_one and not has_bit(mask, ordinal, from_start=self.from_start)
                     for is_null, is_one, mask in zip(
                         values[place].is_null().to_pylist(), is_update, masks.to_pylist(), strict=True
                     )
@@ -96,7 +97,10 @@ class InstanceTable(ChangeTable):
         masks, is_update = found.mask.to_pylist(), (found.rows == 2).tolist()
         return {
             place: pa.array(
-                [is_one and not has_bit(mask, ordinal) for mask, is_one in zip(masks, is_update, strict=True)],
+                [
+                    is_one and not has_bit(mask, ordinal, from_start=self.from_start)
+                    for mask, is_one in zip(masks, is_update, strict=True)
+                ],
                 pa.bool_(),
             )
             for place, ordinal in self.ordinals.items()
@@ -136,6 +140,7 @@ def change_table(catalog: Catalog, config: Config, instance: Instance) -> Instan
             f"cdc_data.{field} ASC" for field in ("[__$start_lsn]", *command, "[__$seqval]", "[__$operation]")
         ),
         ordinals={place: ordinals[own[place].name] for place in large},
+        from_start=Fault.BITS_FROM_START in config[COMPAT_FAULTS],
         placeholders=placeholders,
     )
 
@@ -204,11 +209,13 @@ def _statement(config: Config, instance: Instance, captured: CapturedTable) -> s
 
 
 def _placeholder(config: Config) -> bytes:
+    """The placeholder; the fault of the reference engine: `hex:` is part of the text."""
     text = config[UNAVAILABLE_VALUE_PLACEHOLDER]
-    return bytes.fromhex(text[4:]) if text.startswith("hex:") else text.encode()
+    is_hex = text.startswith("hex:") and Fault.PLAIN_HEX not in config[COMPAT_FAULTS]
+    return bytes.fromhex(text[4:]) if is_hex else text.encode()
 
 
-def has_bit(mask: bytes, ordinal: int) -> bool:
+def has_bit(mask: bytes, ordinal: int, *, from_start: bool = False) -> bool:
     """Whether an update mask has a column: bytes are counted from the end, as sys.fn_cdc_is_bit_set does."""
-    at = len(mask) - 1 - ordinal // 8
+    at = ordinal // 8 if from_start else len(mask) - 1 - ordinal // 8
     return not 0 <= at < len(mask) or bool(mask[at] >> (ordinal % 8) & 1)

@@ -1,0 +1,2 @@
+CREATE TABLE t (id int PRIMARY KEY, n numeric(6,2)[], nn numeric[], vb varbit(1), ov oidvector, iv int2vector, bx boolean[], m money[], itv interval[], pt point[], f float8[], u uuid[], en text[], ch char(3)[], vc varchar(4)[], js jsonb[]);
+INSERT INTO t VALUES (1,'{1.5,NaN}','{1.5,NaN}',B'','1 2','3 4','{t,f,null}','{1.5}','{1 day}','{"(1,2)"}','{NaN,1.5}','{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}','{a,null}','{a,b}','{ab,c}','{"{}"}'),(2,'{1.5,null}','{1.5,2.25}',B'1','','','{}','{}','{}','{}','{}','{}','{}','{}','{}','{}');

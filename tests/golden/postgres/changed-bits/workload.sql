@@ -1,0 +1,4 @@
+UPDATE t SET n=2.5;
+UPDATE t SET n=2.5;
+UPDATE t SET b=B'00000011',p='(2,3)';
+DELETE FROM t;

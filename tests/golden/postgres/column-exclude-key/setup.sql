@@ -1,0 +1,2 @@
+CREATE TABLE k (a int, b int, v text, PRIMARY KEY (a,b));
+ALTER TABLE k REPLICA IDENTITY FULL;

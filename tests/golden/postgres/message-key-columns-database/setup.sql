@@ -1,0 +1,4 @@
+CREATE TABLE t (id int PRIMARY KEY, v text);
+INSERT INTO t VALUES (1,'a');
+CREATE TABLE u (id int PRIMARY KEY, v text);
+INSERT INTO u VALUES (1,'a');

@@ -1,0 +1,4 @@
+INSERT INTO t VALUES (2,'b');
+DELETE FROM t;
+UPDATE u SET v='b';
+DELETE FROM u;

@@ -1,0 +1,7 @@
+CREATE TABLE a (id int PRIMARY KEY);
+INSERT INTO a VALUES (1);
+CREATE TABLE b (id int PRIMARY KEY);
+INSERT INTO b SELECT generate_series(1,30);
+CREATE TABLE c (id int PRIMARY KEY);
+INSERT INTO c SELECT generate_series(1,3);
+ANALYZE;

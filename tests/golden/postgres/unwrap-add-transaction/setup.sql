@@ -1,0 +1,2 @@
+CREATE TABLE t (id int PRIMARY KEY, v text NOT NULL);
+INSERT INTO t VALUES (1,'a');

@@ -1,0 +1,3 @@
+INSERT INTO t VALUES (2,'b');
+UPDATE t SET v='c' WHERE id=1;
+DELETE FROM t WHERE id=1;

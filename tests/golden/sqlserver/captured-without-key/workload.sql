@@ -1,0 +1,3 @@
+INSERT INTO k VALUES (3,4,'y');
+UPDATE k SET v = 'z' WHERE a = 3;
+DELETE FROM k WHERE a = 3;

@@ -1,0 +1,1 @@
+INSERT INTO d (id) VALUES (2);

@@ -1,0 +1,4 @@
+INSERT INTO w VALUES (2,'a',1,0x02);
+UPDATE w SET b = 2 WHERE id = 2;
+UPDATE w SET a = 'A' WHERE id = 2;
+DELETE FROM w WHERE id = 2;
