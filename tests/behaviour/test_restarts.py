@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import threading
 import time
@@ -24,12 +25,15 @@ from tailrace.errors import SourceError
 from tailrace.pipeline.checkpoint import SparkAloneError, position
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.restarts import ClockWatch
+from tailrace.pipeline.run_state import run_state
 from tailrace.pipeline.runner import Pipeline, Run
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour.capture import capturing, rows
 from tests.behaviour.streams import properties
 from tests.behaviour.test_stopping import descendants
 from tests.conftest import Database
+
+KILLED = "a Python process of Spark ended during its work: it was killed, perhaps because memory ran out"
 
 
 @dataclass
@@ -68,6 +72,20 @@ def until(running: Run, target: Fragile, events: int, seconds: float = 120) -> N
     assert target.events == events
 
 
+def why(running: Run, checkpoint: str, seconds: float = 60) -> list[str | None]:
+    """Why the query is to be started again, as this process and another one are told it, without the particulars."""
+    deadline = time.monotonic() + seconds
+    while True:
+        running.await_(0.1)
+        owner = run_state(checkpoint).owner
+        said = [running.progress().error, None if owner is None else owner.error]
+        if all(said) or time.monotonic() >= deadline:
+            return [
+                None if each is None else re.sub(r"^.*(?=a Python)|(?<=ran out) .*(?= \(restart)", "", each)
+                for each in said
+            ]
+
+
 def planner(spark: SparkSession) -> int:
     """The process that plans, by its command line."""
     java = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
@@ -89,7 +107,10 @@ def test_a_run_restarts_after_a_killed_worker_a_killed_planner_and_a_clock_set_b
     running = Pipeline(from_content(content, base=tmp_path, where="test"), session=spark, target=target).start()
     try:
         target.bomb.touch()
+        checkpoint = str(tmp_path / "state")
+        assert why(running, checkpoint) == [f"{KILLED} (restart 1 of 10 in a row)"] * 2
         until(running, target, 2)
+        assert why(running, checkpoint, seconds=1) == [None, None]
         assert "The query is started again in 1 s (1 of 10 in a row)" in caplog.text
 
         os.kill(planner(spark), signal.SIGKILL)

@@ -150,7 +150,8 @@ def waiting(progress: RunProgress, position: Callable[[], str]) -> str:
     """What a pipeline does while it reports nothing new. Before its first micro-batch a run may be far into the log."""
     activity, seconds = progress.activity, progress.activity_seconds
     if activity == RESTARTS:
-        return f"the query is started again in {seconds:,.0f} s; {progress.events:,} events so far"
+        why = f", as it failed: {progress.error}" if progress.error else ""
+        return f"the query is started again in {seconds:,.0f} s{why}; {progress.events:,} events so far"
     if progress.batch is None:
         begun = "no micro-batch of this run is finished yet"
         if activity == WRITES:

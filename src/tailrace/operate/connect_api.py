@@ -18,10 +18,10 @@ from tailrace.connectors import registry
 from tailrace.errors import ConfigError
 from tailrace.operate import offsets
 from tailrace.operate.health import health
-from tailrace.operate.masked import is_secret_name, shown
 from tailrace.operate.pipelines import Pipelines
 from tailrace.operate.server import HttpRequest, Refusal, Response
 from tailrace.operate.watch import Figures
+from tailrace.pipeline.masked import is_secret_name, shown
 from tailrace.transforms.registry import PREDICATES, TRANSFORMS
 from tailrace.version import __version__
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from tailrace.errors import TailraceError
 from tailrace.operate.health import health
-from tailrace.operate.masked import shown, without_secrets
 from tailrace.operate.status import look
 from tailrace.pipeline.definition import Definition
+from tailrace.pipeline.masked import shown, without_secrets
 from tailrace.pipeline.preflight import findings
 from tailrace.pipeline.runner import Pipeline
 from tailrace.pipeline.session import check_java

@@ -10,6 +10,7 @@ from tailrace.operate.status import Status
 from tailrace.override import override
 
 _WAITS = "nothing: the pipeline waits for it, and goes on by itself"
+_RESTARTS = "nothing: the query is started again by itself"
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,14 @@ def _said(status: Status, found: Condition) -> tuple[str, str]:
         return what, f"{_WAITS}. If it stays: {remedy}" if remedy else _WAITS
     if found is Condition.STUCK:
         return _joined(errors)
-    if found is Condition.RESTARTING:
-        return _restarting(status)
     if found is Condition.INCOMPLETE:
         return _lacking(status)
     if found is Condition.FAILED and last is not None:
         return f"{last.error} (at {last.at})", last.remedy or "see the pipeline's log"
+    if found is Condition.RESTARTING:
+        what, remedy = status.passing
+        said = f"the query failed by an error that may pass: {what}"
+        return said, f"{_RESTARTS}. If it stays: {remedy}" if remedy else _RESTARTS
     if found is Condition.KILLED:
         return str(status.run), "start it again: `tailrace run`; it resumes from its checkpoint"
     return _WORDS.get(found, ("", ""))
@@ -66,13 +69,6 @@ _WORDS = {
     Condition.PAUSED: ("an operator has paused it", "resume it"),
     Condition.STOPPED: ("", "`tailrace run` resumes it from its checkpoint"),
 }
-
-
-def _restarting(status: Status) -> tuple[str, str]:
-    progress = None if status.live is None else status.live.progress
-    error, _, remedy = ("" if progress is None else progress.failure or "").partition("\n  Remedy: ")
-    todo = "nothing: it is started again by itself"
-    return f"the query failed by an error that may pass: {error}", f"{todo}. If it stays: {remedy}" if remedy else todo
 
 
 def _joined(findings: list[Finding]) -> tuple[str, str]:

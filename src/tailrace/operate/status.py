@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tailrace.connectors.finding import SINK, Finding
 from tailrace.errors import SinkError, SourceAwayError, SourceError, TailraceError
 from tailrace.operate.condition import Condition, Facts, condition
-from tailrace.pipeline.activity import RESTARTS, WRITES
+from tailrace.pipeline.activity import WRITES
 
 if TYPE_CHECKING:
     from tailrace.config import Config
@@ -119,7 +119,6 @@ class Status:
         errors = [finding for finding in self.problems if finding.ok is False]
         is_sink_away = any(finding.name == SINK for finding in errors)
         others = [finding for finding in errors if finding.name != SINK]
-        progress = None if self.live is None else self.live.progress
         return condition(
             Facts(
                 "stopped" if self.run is None else self.run.state,
@@ -130,10 +129,22 @@ class Status:
                 is_lacking=self.is_lacking,
                 is_silent=self.live is not None and self.live.silent_seconds > SILENT_SECONDS,
                 is_paused=self.live is not None and self.live.is_paused,
-                restarts=progress is not None and progress.activity == RESTARTS,
+                restarts=self.passing[0] is not None,
                 has_begun=None if self.live is None else self.live.has_begun,
             )
         )
+
+    @property
+    def passing(self) -> tuple[str | None, str | None]:
+        """The error for which a query is to be started again, and what to do if it stays; None for none.
+
+        Of a run of another process both are what its lease says.
+        """
+        if self.live is not None:
+            progress = self.live.progress
+            return (None, None) if progress is None else (progress.error, progress.remedy)
+        owner = None if self.run is None or self.run.state != "running" else self.run.owner
+        return (None, None) if owner is None else (owner.error, owner.remedy)
 
     @property
     def is_lost(self) -> bool:

@@ -59,7 +59,8 @@ class Owner:
 
     `machine` is equal for two processes only if they share their process ids (it is None where that is unknown);
     `started` distinguishes a process from a later one with the same id. `beat` counts renewals. `caught_up` is when the
-    log last ended where the run has read to, in seconds since 1970; None if it does not know.
+    log last ended where the run has read to, in seconds since 1970; None if it does not know. `error` is that of a
+    query that is to be started again, without secrets, and `remedy` what helps if it stays.
     """
 
     token: str
@@ -71,6 +72,8 @@ class Owner:
     since: str
     beat: int = 0
     caught_up: float | None = None
+    error: str | None = None
+    remedy: str | None = None
 
     @staticmethod
     def me() -> Owner:
@@ -112,7 +115,7 @@ class Lease:
     def __init__(self, file: LeaseFile) -> None:
         self._file = file
         self._owner = Owner.me()
-        self._ended = threading.Event()
+        self._ended, self._is_due = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self.lost: TailraceError | None = None
 
@@ -136,21 +139,26 @@ class Lease:
         self,
         is_needed: Callable[[], bool],
         on_lost: Callable[[], None],
-        caught_up: Callable[[], float | None] = lambda: None,
+        saying: Callable[[Owner], Owner] = lambda owner: owner,
     ) -> None:
         """Renew the lease in a thread for as long as it is needed; call `on_lost` if another run has taken it.
 
-        Each renewal stores what `caught_up` says, see Owner. Called again, it goes on where the thread has ended.
+        Each renewal stores the owner with what `saying` adds. Called again, it goes on where the thread has ended.
         """
         if self._thread is not None and self._thread.is_alive():
             return
-        some = (is_needed, on_lost, caught_up)
+        some = (is_needed, on_lost, saying)
         self._thread = threading.Thread(target=self._renew, args=some, name="lease", daemon=True)
         self._thread.start()
+
+    def renew(self) -> None:
+        """Renew it now, as the owner has something to say."""
+        self._is_due.set()
 
     def release(self) -> None:
         """End the renewals, and remove the file if it is still this run's; one that cannot be removed expires."""
         self._ended.set()
+        self._is_due.set()
         if self._thread is not None:
             self._thread.join()
         try:
@@ -194,15 +202,21 @@ class Lease:
             remedy="stop that run, or give this pipeline a checkpoint of its own, and see `tailrace check`",
         )
 
+    def _waits(self) -> bool:
+        """Wait until it is to be renewed; False if it is to be released."""
+        self._is_due.wait(RENEW_SECONDS)
+        self._is_due.clear()
+        return not self._ended.is_set()
+
     def _renew(
-        self, is_needed: Callable[[], bool], on_lost: Callable[[], None], caught_up: Callable[[], float | None]
+        self, is_needed: Callable[[], bool], on_lost: Callable[[], None], saying: Callable[[Owner], Owner]
     ) -> None:
-        while not self._ended.wait(RENEW_SECONDS) and is_needed():
+        while self._waits() and is_needed():
             try:
                 found = self._file.read()
                 owner = self._owner if found is None else Owner.read(found)
                 if owner is not None and owner.token == self._owner.token:
-                    self._owner = replace(self._owner, beat=self._owner.beat + 1, caught_up=caught_up())
+                    self._owner = replace(saying(self._owner), beat=self._owner.beat + 1)
                     self._file.write(self._owner.content)
                     continue
             except TailraceError as error:

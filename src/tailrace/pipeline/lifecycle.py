@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from enum import Enum
 
+from tailrace.errors import TailraceError
 from tailrace.pipeline.lease import Lease
 
 # A signal to the process group ends Spark's workers shortly before it reaches this process, which then stops and must
@@ -46,6 +47,7 @@ class Lifecycle:
         self._state = LifecycleState.RUNS
         self._due = self._said_from = 0.0
         self._notice: str | None = None
+        self.error: TailraceError | None = None
 
     @property
     def state(self) -> LifecycleState:
@@ -61,12 +63,15 @@ class Lifecycle:
     def runs(self) -> None:
         """The query was started."""
         self._become(LifecycleState.RUNS)
-        self._notice = None
+        self._notice = self.error = None
 
-    def waits(self, seconds: float, notice: str) -> None:
-        """The query failed, and is to be started again after so many seconds; `notice` is to be logged."""
+    def waits(self, seconds: float, notice: str, error: TailraceError) -> None:
+        """The query failed, and is to be started again after so many seconds; `notice` is to be logged.
+
+        `error` is what it waits for, as others are told it, until it runs.
+        """
         self._become(LifecycleState.WAITS)
-        now = time.monotonic()
+        now, self.error = time.monotonic(), error
         self._due, self._said_from, self._notice = now + seconds, now + _QUIET_SECONDS, notice
 
     def ends(self) -> None:

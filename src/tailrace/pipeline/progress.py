@@ -18,12 +18,12 @@ class RunProgress:
 
     `position` is that offset's position in the log as text, None before the log is read. `snapshot` is the one that
     runs, None when there is none. `latest` is what the source said of the log's end, see `Capture.latest`. `activity`
-    is what the query does, for so many seconds (in how many it restarts). `set_aside` says which tables of a replica
+    is what the query does, for so many seconds (in how many it restarts); `error` is why it is started again, without
+    secrets, and `remedy` what helps if that does not. `set_aside` says which tables of a replica
     are set aside, and why; `incomplete` which may differ from the source, and what they take; `sink_problem` why the
     sink cannot be reached now, `catalog` what keeps tables from being registered. `batches` sums up the micro-batches
     of this run, `restarts` counts how often its query was started again, `rows` the rows that it put and deleted in
-    each table of a replica, `topics` those that it has written to. `failure` is the error, with its
-    remedy, after which the query is about to be started again. `caught_up` is when the log last ended where a
+    each table of a replica, `topics` those that it has written to. `caught_up` is when the log last ended where a
     micro-batch ends, in seconds since 1970.
     """
 
@@ -37,6 +37,8 @@ class RunProgress:
     latest: dict[str, Any] = field(default_factory=dict)
     activity: Activity = WAITS
     activity_seconds: float = 0.0
+    error: str | None = None
+    remedy: str | None = None
     set_aside: tuple[str, ...] = ()
     incomplete: tuple[str, ...] = ()
     sink_problem: str | None = None
@@ -45,7 +47,6 @@ class RunProgress:
     restarts: int = 0
     rows: Mapping[str, int] = field(default_factory=dict)
     topics: tuple[str, ...] = ()
-    failure: str | None = None
     caught_up: float | None = None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tailrace.config.options.runtime import ERRORS_MAX_RETRIES
@@ -14,9 +15,10 @@ from tailrace.pipeline.activity import RESTARTS, ActivityWatch
 from tailrace.pipeline.ahead import numbers
 from tailrace.pipeline.batches import BatchTotals
 from tailrace.pipeline.checkpoint import position
-from tailrace.pipeline.lease import Lease, LeaseFile
+from tailrace.pipeline.lease import Lease, LeaseFile, Owner
 from tailrace.pipeline.lifecycle import Lifecycle, LifecycleState
 from tailrace.pipeline.lineage import lineage_of
+from tailrace.pipeline.masked import masked
 from tailrace.pipeline.progress import RunProgress, offset_of
 from tailrace.pipeline.query import QueryStart
 from tailrace.pipeline.reports import Reports
@@ -69,7 +71,7 @@ class Run:
         if self._registrar is not None:
             self._registrar.start()
         self._watches = Watches(session, definition, config, target)
-        self._was_set_back, self._started_again, self._failure = 0.0, 0, ""
+        self._was_set_back, self._started_again = 0.0, 0
         self._tables = TableLook(definition, target) if isinstance(target, ReplicaOutput) else None
         self._life = Lifecycle(lease)
         self._watch(query)
@@ -83,9 +85,17 @@ class Run:
         definition, tracker = self._definition, self._session.sparkContext.statusTracker()
         self._query, self._reports = query, Reports(query)
         self._first = SnapshotWatch(self._admin, definition.config(), definition.checkpoint, tracker, query)
-        self._lease.keep(
-            lambda: self._life.state is LifecycleState.WAITS or self._is_active(), self._lost, self._caught_up
-        )
+        self._keep()
+
+    def _keep(self) -> None:
+        """Renew the lease while the query runs or waits."""
+        self._lease.keep(lambda: self._life.state is LifecycleState.WAITS or self._is_active(), self._lost, self._says)
+
+    def _says(self, owner: Owner) -> Owner:
+        """What other processes are told of this run."""
+        error = self._life.error
+        said, remedy = (None, None) if error is None else (error.what, error.remedy)
+        return replace(owner, caught_up=self._caught_up(), error=said, remedy=remedy)
 
     def await_(self, seconds: float | None = None) -> bool:
         """Waits until the pipeline ends, or the time is up; whether it has ended. Raises the error that ended it.
@@ -139,10 +149,14 @@ class Run:
         if pause is None:
             self._ended(error)
             raise error
-        self._failure = str(error)
         made, most = self._restarts.made, self._restarts.most
         text = f"{error}\nThe query is started again in {pause:.0f} s ({made} of {most} in a row)."
-        self._life.waits(pause, text)
+        said = masked(error, self._definition)
+        where = "" if said.where is None else f"{said.where}: "
+        what = f"{where}{said.what} (restart {made} of {most} in a row)"
+        self._life.waits(pause, text, TailraceError(what, remedy=said.remedy))
+        self._keep()  # its thread may have met the query's end before
+        self._lease.renew()
 
     def _pause(self) -> float | None:
         """Seconds until the next restart; None if there is none, also where the checkpoint cannot be read."""
@@ -160,6 +174,7 @@ class Run:
         self._started_again += 1
         self._watch(self._start.begin())
         self._life.runs()
+        self._lease.renew()
 
     def _look_at_clock(self) -> None:
         """Start the query again if its trigger waits for a time that comes late, as the clock was set back."""
@@ -201,6 +216,7 @@ class Run:
         """Write down how the run ended, unless the checkpoint is another run's by now, and give up its lease."""
         self._life.ends()
         self._end_threads()
+        error = None if error is None else masked(error, self._definition)
         if self._lineage is not None:
             self._lineage.ended(error or self._lease.lost)
         is_written = self._lease.lost is not None
@@ -269,6 +285,8 @@ class Run:
             latest=offset_of(last, "latestOffset"),
             activity=activity,
             activity_seconds=activity_seconds,
+            error=None if self._life.error is None else self._life.error.what,
+            remedy=None if self._life.error is None else self._life.error.remedy,
             set_aside=self.set_aside,
             incomplete=self.incomplete,
             sink_problem=self._sink.problem,
@@ -276,7 +294,6 @@ class Run:
             batches=self._batches.so_far,
             restarts=self._started_again,
             rows=self._target.rows if isinstance(self._target, ReplicaOutput) else {},
-            failure=self._failure if self._life.state is LifecycleState.WAITS else None,
             topics=tuple(sorted(self._target.topics)) if isinstance(self._target, KafkaSink) else (),
             caught_up=caught_up(last) if last else None,
         )

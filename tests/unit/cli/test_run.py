@@ -67,6 +67,9 @@ def test_what_a_run_does_while_it_reports_nothing_new() -> None:
     assert said(BATCH, ASKS, 5) == "waiting for changes; 10 events so far, at 0/1", "a question of each trigger"
     assert said(BATCH, ASKS, 95) == "waiting for the source's answer, for 95 s; 10 events so far, at 0/1"
     assert said(BATCH, RESTARTS, 4) == "the query is started again in 4 s; 10 events so far"
+    failed = replace(BATCH, error="no registry at h:1")
+    again = "the query is started again in 4 s, as it failed: no registry at h:1; 10 events so far"
+    assert said(failed, RESTARTS, 4) == again
     assert said(NOTHING, WRITES, 30) == (
         "no micro-batch of this run is finished yet; one is being read and written, for 30 s; the place"
     )

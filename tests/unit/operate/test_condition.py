@@ -23,6 +23,7 @@ STATUS = Status(
 )
 SERVER = Finding("slot", False, "the slot is gone", "drop the checkpoint")
 AWAY = Finding("connection", False, "cannot connect: refused", "start the server")
+FAILED = "the query failed by an error that may pass: no registry at h:1"
 SINK_AWAY = Finding(SINK, False, "Kafka does not answer", "check bootstrap.servers")
 
 
@@ -118,12 +119,12 @@ def test_the_table_of_the_module_and_of_the_docs_is_what_is_answered() -> None:
             "its checkpoint",
         ),
         (
-            replace(
-                STATUS,
-                live=Live(RunProgress(1, 0, 0.0, {}, activity="restarts", failure="it broke\n  Remedy: mend it")),
-            ),
-            "restarting; the query failed by an error that may pass: it broke; nothing: it is started again by itself. "
-            "If it stays: mend it",
+            replace(STATUS, live=Live(RunProgress(1, 0, 0.0, {}, error="no registry at h:1", remedy="start it"))),
+            f"restarting; {FAILED}; nothing: the query is started again by itself. If it stays: start it",
+        ),
+        (
+            replace(STATUS, run=RunState("running", replace(Owner.me(), error="no registry at h:1"))),
+            f"restarting; {FAILED}; nothing: the query is started again by itself",
         ),
         (replace(STATUS, live=Live(None)), "starting; no micro-batch of this run is finished yet"),
     ],

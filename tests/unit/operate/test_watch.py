@@ -59,7 +59,7 @@ def test_the_conditions_of_a_run(watch: RunWatch) -> None:
     assert condition(watch) is Condition.STARTING
     watch.said(progress(1))
     assert condition(watch) is Condition.STREAMING
-    watch.said(progress(1, activity="restarts"))
+    watch.said(progress(1, activity="restarts", error="no registry at h:1"))
     assert condition(watch) is Condition.RESTARTING
     watch.said(
         progress(1, sink_problem="it is full; the pipeline waits for it, and goes on by itself; remedy: free some")

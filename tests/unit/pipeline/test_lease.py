@@ -150,7 +150,7 @@ def test_one_that_is_released_while_it_is_watched(file: LocalFile) -> None:
 def test_the_owner_renews_and_notices_that_another_run_took_over(file: LocalFile) -> None:
     mine, told = Lease(file), threading.Event()
     mine.acquire()
-    mine.keep(lambda: True, told.set, lambda: 12.5)
+    mine.keep(lambda: True, told.set, lambda owner: replace(owner, caught_up=12.5))
     before = file.read()
     time.sleep(0.3)
     assert file.read() != before
@@ -162,6 +162,21 @@ def test_the_owner_renews_and_notices_that_another_run_took_over(file: LocalFile
     assert "on elsewhere" in str(mine.lost)
     mine.release()
     assert file.read() is not None
+
+
+def test_what_the_owner_has_to_say_is_stored_at_once(file: LocalFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "RENEW_SECONDS", 60.0)
+    mine, said = Lease(file), ["no registry"]
+    mine.acquire()
+    mine.keep(lambda: True, lambda: None, lambda owner: replace(owner, error=said[0]))
+    mine.renew()
+    deadline = time.monotonic() + 5
+    while (owner := Owner.read(file.read() or "")) is None or owner.error != said[0]:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    began = time.monotonic()
+    mine.release()
+    assert time.monotonic() - began < 5
 
 
 def test_it_is_renewed_no_longer_than_it_is_needed(file: LocalFile) -> None:

@@ -10,6 +10,8 @@ from tailrace.errors import ConfigError, TailraceError
 from tailrace.pipeline.lease import Lease
 from tailrace.pipeline.lifecycle import FOLLOWING, Lifecycle, LifecycleState
 
+AWAY = TailraceError("no registry")
+
 
 class Held(Lease):
     """A lease without a file."""
@@ -22,7 +24,7 @@ def reach(life: Lifecycle, lease: Held, state: LifecycleState) -> None:
     if state is LifecycleState.RUNS:
         life.runs()
     elif state is LifecycleState.WAITS:
-        life.waits(30, "again")
+        life.waits(30, "again", AWAY)
     elif state is LifecycleState.LOST:
         lease.lost = ConfigError("the checkpoint is in use by another run")
     else:
@@ -48,11 +50,12 @@ def test_a_restart_is_due_after_its_pause_and_is_logged_once_but_not_at_once(mon
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     life = Lifecycle(Held())
-    life.waits(2, "the query is started again in 2 s")
+    life.waits(2, "the query is started again in 2 s", AWAY)
+    assert life.error is AWAY
     assert (life.due_seconds, life.notice()) == (2, None), "a signal that ends the workers may end this process, too"
     now[0] = 101.0
     assert (life.notice(), life.notice()) == ("the query is started again in 2 s", None)
     now[0] = 103.0
     assert life.due_seconds == 0
     life.runs()
-    assert life.state is LifecycleState.RUNS
+    assert (life.state, life.error) == (LifecycleState.RUNS, None)

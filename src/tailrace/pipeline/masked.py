@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from tailrace.config import Config
 from tailrace.config.option import HIDDEN
+from tailrace.errors import TailraceError
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
 
 # Names of properties that may hold a secret although no connector declares them, and user names with passwords in URLs.
@@ -44,6 +45,16 @@ def without_secrets(text: str, definition: Definition, config: Config) -> str:
     for secret in sorted(set(_secrets(definition, config)), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     return _USER_INFO.sub(f"{HIDDEN}@", text)
+
+
+def masked(error: TailraceError, definition: Definition) -> TailraceError:
+    """The same error without secrets: of Spark's and of Java's nobody knows what they quote."""
+    config = definition.config()
+
+    def clean(text: str | None) -> str | None:
+        return None if text is None else without_secrets(text, definition, config)
+
+    return TailraceError(clean(error.what) or "", where=clean(error.where), remedy=clean(error.remedy))
 
 
 def _secrets(definition: Definition, config: Config) -> Iterator[str]:

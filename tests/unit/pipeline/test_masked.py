@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.operate.masked import shown, without_secrets
+from tailrace.pipeline.masked import shown, without_secrets
 from tests.unit.operate.made import figures
 
 
