@@ -36,7 +36,8 @@ class ConnectorEntry:
     `drivers` are the modules that must be importable, `install` is what pip installs them by. `url` is an example of
     the URLs that `init` takes, which begin with one of `schemes`. `demo` is an embedded server as `module:class`, for
     `tailrace demo`. `metrics` is the connector's name in the metrics of the reference, as its class contextName()
-    in lower case has it; `has_tasks`: these metrics have the label `task`. `has_transactions`: positions in the log
+    in lower case has it; `has_tasks`: these metrics have the label `task`, and `by_database`: most of them the label
+    `database`. `has_transactions`: positions in the log
     tell one transaction from the next. `lineage` is the scheme of its servers in the names of OpenLineage's datasets.
     """
 
@@ -54,6 +55,7 @@ class ConnectorEntry:
     options: str | None = None
     metrics: str = ""
     has_tasks: bool = False
+    by_database: bool = False
     has_transactions: bool = True
     lineage: str = ""
 
@@ -123,6 +125,7 @@ SQLSERVER = ConnectorEntry(
     metrics="sql_server",
     lineage="mssql",
     has_tasks=True,
+    by_database=True,
     options="tailrace.connectors.sqlserver.options:OPTIONS",
     classes=("io.debezium.connector.sqlserver.SqlServerConnector",),
     drivers=("pymssql",),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_NAMES
 from tailrace.config.options.runtime import MAX_QUEUE_SIZE
 from tailrace.config.options.spark import MAX_BYTES_PER_TRIGGER
 from tailrace.config.options.topics import TOPIC_PREFIX
@@ -21,6 +22,14 @@ from tailrace.snapshot.report import INITIAL
 Sample = tuple[str, dict[str, str], float]
 # What the attributes call an operation, and what observed.py does.
 _OPERATIONS = {"Create": "creates", "Update": "updates", "Delete": "deletes"}
+# Where most attributes are of a database, these are of the connector's task (SqlServerStreamingTaskMetricsMXBean).
+_OF_TASK = {
+    "Connected",
+    "QueueTotalCapacity",
+    "QueueRemainingCapacity",
+    "MaxQueueSizeInBytes",
+    "CurrentQueueSizeInBytes",
+}
 
 
 def samples(figures: Figures) -> Iterator[Sample]:
@@ -28,10 +37,12 @@ def samples(figures: Figures) -> Iterator[Sample]:
     config = figures.config
     for context, values in (("streaming", _streaming(figures, config)), ("snapshot", _snapshot(figures))):
         labels = _labels(figures, config, context)
+        of_database = _database(figures, config)
         for name, value in values.items():
-            yield name, labels, float(value)
-    for table, rows in _rows_scanned(figures).items():
-        yield "RowsScanned", {**_labels(figures, config, "snapshot"), "table": table}, float(rows)
+            yield name, labels if name in _OF_TASK else {**labels, **of_database}, float(value)
+    for table, rows in figures.scanned.items():
+        labels = {**_labels(figures, config, "snapshot"), **_database(figures, config), "table": table}
+        yield "RowsScanned", labels, float(rows)
 
 
 def _labels(figures: Figures, config: Config, context: str) -> dict[str, str]:
@@ -40,6 +51,12 @@ def _labels(figures: Figures, config: Config, context: str) -> dict[str, str]:
     if entry.has_tasks:
         labels["task"] = "0"
     return labels
+
+
+def _database(figures: Figures, config: Config) -> dict[str, str]:
+    """The label of the one database that the figures are of; none of several, as the figures are of all together."""
+    names = config[DATABASE_NAMES] if figures.definition.entry.by_database else []
+    return {"database": names[0]} if len(names) == 1 else {}
 
 
 def _streaming(figures: Figures, config: Config) -> dict[str, float]:
@@ -121,9 +138,3 @@ def _tables(figures: Figures) -> tuple[int | None, int | None]:
     if report is not None and report.tables is not None:
         return report.tables, report.tables - (report.tables_read or 0)
     return None, None
-
-
-def _rows_scanned(figures: Figures) -> dict[str, int]:
-    """Rows of the table that a snapshot reads by chunks now."""
-    report = figures.status.snapshot
-    return {} if report is None or report.kind == INITIAL else {report.table: report.rows}

@@ -224,6 +224,7 @@ class _Metrics(Collector):
             wrong.add_metric((file,), 1)
         yield wrong
         yield from self._as_debezium()
+        yield from self._as_worker()
 
     def _as_debezium(self) -> Iterator[Metric]:
         """The exporter of the reference gives metrics no type and no help of their own."""
@@ -234,6 +235,13 @@ class _Metrics(Collector):
                 metric = found.setdefault(full, UnknownMetricFamily(full, f"The reference's attribute {name}."))
                 metric.add_sample(full, labels, value)
         yield from found.values()
+
+    def _as_worker(self) -> Iterator[Metric]:
+        """Of a worker of Kafka Connect, under the names of the same exporter: a stopped connector has no task."""
+        states = [figures.status.condition.connect_state for figures in self._figures]
+        counts = {"connector_count": len(states), "task_count": sum(state != "STOPPED" for state in states)}
+        for name, value in counts.items():
+            yield UnknownMetricFamily(f"kafka_connect_worker_metrics_{name}", "Pipelines of this process.", value)
 
 
 def exposition(all_figures: Sequence[Figures], broken: Iterable[str] = ()) -> bytes:

@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 
 from tailrace.config import Config
 from tailrace.connectors.finding import catalog_warnings
-from tailrace.connectors.offset import STREAM
+from tailrace.connectors.offset import SNAPSHOT, STREAM
 from tailrace.errors import TailraceError
 from tailrace.operate.source_watch import SourceAnswer, SourceWatch
 from tailrace.operate.spread import Spread
@@ -75,7 +75,8 @@ class Figures:
     answered last. `starts`: how often this process has started the pipeline. `snapshot_seconds`: how long its first
     snapshot has taken or takes, as far as this process has seen it. `read_bytes` and `read_seconds` are how far the
     end of the log is beyond what is planned to be read, None if that is not known; those of the status count what is
-    written. `behind` is how the seconds behind the source have spread, `paused_seconds` how long snapshots were paused.
+    written. `behind` is how the seconds behind the source have spread, `paused_seconds` how long snapshots were paused,
+    and `scanned` how many rows of a table snapshots have read, as far as this process has seen it.
     """
 
     definition: Definition
@@ -91,6 +92,7 @@ class Figures:
     read_seconds: float | None
     behind: Spread = field(default_factory=Spread)
     paused_seconds: float = 0.0
+    scanned: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def progress(self) -> RunProgress | None:
@@ -114,6 +116,7 @@ class RunWatch:
         self._snapshot_since: float | None = None
         self._snapshot_seconds = self._paused_seconds = 0.0
         self._behind = Spread()
+        self._scanned: Mapping[str, int] = {}
         self._source = SourceWatch(definition, lambda: self._progress)
 
     def close(self) -> None:
@@ -143,6 +146,7 @@ class RunWatch:
                 self._snapshot_seconds = now - self._snapshot_since
             if progress.snapshot is not None and progress.snapshot.paused:
                 self._paused_seconds += now - self._said_at
+            self._scanned = self._rows_scanned(progress)
             self._progress, self._said_at = progress, now
             status = self._status(answer)
             if status.phase == STREAM and status.lag_seconds is not None:
@@ -177,7 +181,18 @@ class RunWatch:
                 *_read(answer),
                 self._behind.copy(),
                 self._paused_seconds,
+                self._scanned,
             )
+
+    def _rows_scanned(self, progress: RunProgress) -> Mapping[str, int]:
+        """The rows that snapshots have read by table. Of the first one a replica says it, by what it has written."""
+        report, before = progress.snapshot, self._progress
+        if report is not None and report.kind != INITIAL:
+            return {**self._scanned, report.table: report.rows}
+        is_new = before is None or before.batch != progress.batch
+        if report is not None or (is_new and progress.offset.get("phase") == SNAPSHOT):
+            return self._before.plus(progress).rows
+        return self._scanned
 
     def _status(self, answer: SourceAnswer) -> Status:
         progress, runs = self._progress, self._state == "running"

@@ -76,4 +76,4 @@ def with_tables(found: Figures, number: int) -> Figures:
     aside = (SetAside("public!2Et1", "noon", "no number", "lake/_aside", 17),)
     status = replace(found.status, replica=tables, snapshot=report, set_aside=aside)
     rows = {f"public.t{each}": each for each in range(number)}
-    return replace(found, status=status, totals=replace(found.totals, rows=rows))
+    return replace(found, status=status, totals=replace(found.totals, rows=rows), scanned={"public.t0": 500})

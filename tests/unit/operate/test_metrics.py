@@ -22,6 +22,7 @@ from tailrace.operate.metrics import FAMILIES, exposition
 from tailrace.operate.status import Live
 from tailrace.operate.watch import Figures
 from tailrace.pipeline.progress import RunProgress
+from tailrace.pipeline.run_state import RunState
 from tailrace.snapshot.reading import Reading
 from tests.unit.operate.made import figures, with_tables
 
@@ -52,14 +53,15 @@ def named(found: dict[tuple[str, frozenset[tuple[str, str]]], float], name: str,
 )
 def test_the_names_and_labels_of_the_exporter(connector: str, plugin: str, more: dict[str, str]) -> None:
     found = samples(with_tables(figures(connector), 2))
-    labels = {"plugin": plugin, "name": "shop.prefix", "context": "streaming", **more}
+    task = {"plugin": plugin, "name": "shop.prefix", "context": "streaming", **more}
+    labels = {**task, **({"database": "d"} if connector == "sqlserver" else {})}
+    for name, value in {"Connected": 1, "QueueTotalCapacity": 8192}.items():
+        assert named(found, f"debezium_metrics_{name}", **task) == value, "they are of the task, not of a database"
     values = {
-        "Connected": 1,
         "MilliSecondsBehindSource": 2500,
         "MilliSecondsSinceLastEvent": 4000,
         "TotalNumberOfEventsSeen": 70,
         "NumberOfErroneousEvents": 17,
-        "QueueTotalCapacity": 8192,
         "TotalNumberOfCreateEventsSeen": 40,
         "TotalNumberOfUpdateEventsSeen": 15,
         "TotalNumberOfDeleteEventsSeen": 5,
@@ -80,6 +82,21 @@ def test_the_names_and_labels_of_the_exporter(connector: str, plugin: str, more:
     for name, value in values.items():
         assert named(found, f"debezium_metrics_Snapshot{name}", **labels) == value, name
     assert named(found, "debezium_metrics_RowsScanned", table="public.t0", **labels) == 500
+
+
+def test_figures_of_several_databases_are_of_none_of_them() -> None:
+    found = samples(figures("sqlserver", **{"database.names": "d,e"}))
+    labels = {"plugin": "sql_server", "name": "shop.prefix", "context": "streaming", "task": "0"}
+    assert named(found, "debezium_metrics_MilliSecondsBehindSource", **labels) == 2500
+    assert not [labels for _, labels in found if "database" in dict(labels)]
+
+
+def test_the_process_is_counted_as_a_worker_of_connect() -> None:
+    stopped = figures(name="other")
+    stopped = replace(stopped, status=replace(stopped.status, run=RunState("stopped"), live=None))
+    found = samples(figures(), stopped)
+    assert named(found, "kafka_connect_worker_metrics_connector_count") == 2
+    assert named(found, "kafka_connect_worker_metrics_task_count") == 1
 
 
 def test_our_own_metrics() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from tailrace.pipeline.batches import Batches, BatchTotals
 from tailrace.pipeline.checkpoint import CheckpointBatch, CheckpointState
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.progress import RunProgress
+from tailrace.snapshot.report import Report
 from tests.unit.operate.made import CONFIGS
 
 OFFSET = {"phase": "stream", "lsn": "0/180"}
@@ -106,6 +107,21 @@ def test_sums_go_on_over_the_starts_of_a_pipeline(watch: RunWatch) -> None:
     assert (found.totals.events, found.totals.batches, found.totals.restarts, found.starts) == (7, 7, 2, 2)
     assert found.totals.rows == {"t": 7}
     assert found.totals.seconds == {"addBatch": 2.0}
+
+
+def test_rows_that_snapshots_have_read_are_kept_when_the_log_is_read(watch: RunWatch) -> None:
+    def said(batch: int | None, phase: str, rows: dict[str, int], report: Report | None = None) -> Mapping[str, int]:
+        watch.said(RunProgress(batch, 0, 0.0, {"phase": phase}, rows=rows, snapshot=report))
+        return watch.figures().scanned
+
+    watch.starting()
+    first = Report("initial", "2 tables", 0, None)
+    assert said(None, "", {"t": 5}, first) == {"t": 5}, "while it is read"
+    assert said(0, "snapshot", {"t": 9, "u": 1}) == {"t": 9, "u": 1}
+    assert said(0, "snapshot", {"t": 12, "u": 1}) == {"t": 9, "u": 1}, "the log's rows are not counted"
+    assert said(1, "stream", {"t": 12, "u": 1}) == {"t": 9, "u": 1}
+    assert said(2, "stream", {"t": 12, "u": 1}, Report("incremental", "u", 3, None)) == {"t": 9, "u": 3}
+    assert said(3, "stream", {"t": 12, "u": 4}) == {"t": 9, "u": 3}
 
 
 def test_batches_are_counted_once_and_reports_of_waiting_are_none() -> None:
