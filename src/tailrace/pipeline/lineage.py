@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import yaml
 
@@ -36,6 +35,7 @@ from tailrace.config.topics import TopicNaming
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.model.table import TableId, TableSchema
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
+from tailrace.pipeline.lineage_names import in_catalog, of_place, of_table
 from tailrace.pipeline.sink_check import captured_now
 from tailrace.sinks.replica.layout import column_names
 from tailrace.sinks.replica.target import Target
@@ -169,11 +169,15 @@ def _outputs(definition: Definition, config: Config, tables: list[_Table]) -> It
             names = column_names(table.schema, target.names)
             place = Target(target.root, table.id.unique, target.options, target.names)
             facets = {"columnLineage": _columns([(table, names)])}
-            yield events.OutputDataset(*_located(place.uri), facets=facets)
+            if target.has_catalog:
+                facets["symlinks"] = _symlink(
+                    *in_catalog(target.catalog_properties, f"{target.namespace}.{place.name}")
+                )
+            yield events.OutputDataset(*of_table(target, place), facets=facets)
     elif isinstance(target, KafkaTarget):
         yield from _topics(config, f"kafka://{target.bootstrap_servers.split(',')[0].strip()}", definition, tables)
     elif definition.sink.path is not None:
-        yield events.OutputDataset(*_located(definition.sink.path))
+        yield events.OutputDataset(*of_place(definition.sink.path))
 
 
 def _topics(config: Config, namespace: str, definition: Definition, tables: list[_Table]) -> Iterator[OutputDataset]:
@@ -232,6 +236,14 @@ def _whole(tables: list[_Table], changes: str) -> Any:
     return kinds.ColumnLineageDatasetFacet({}, fields)
 
 
+def _symlink(namespace: str, name: str) -> Any:
+    """That a table has another name, in a catalog."""
+    from openlineage.client import facet_v2 as facets
+
+    kinds = facets.symlinks_dataset
+    return kinds.SymlinksDatasetFacet([kinds.Identifier(namespace, name, "TABLE")])
+
+
 def _schema(types: dict[str, str]) -> Any:
     from openlineage.client import facet_v2 as facets
 
@@ -265,14 +277,6 @@ def _pairs(items: Iterable[str]) -> list[tuple[str, str]]:
     """The pairs of a list `name=value,...`."""
     parts = [each.partition("=") for each in items]
     return [(key.strip(), value.strip()) for key, _, value in parts]
-
-
-def _located(place: str) -> tuple[str, str]:
-    """Namespace and name of a path or URL."""
-    parts = urlsplit(place)
-    if not parts.netloc:
-        return "file", parts.path if parts.scheme in ("", "file") else place
-    return f"{parts.scheme}://{parts.netloc}", parts.path.strip("/") or "/"
 
 
 def _client(file: str | None) -> Any:

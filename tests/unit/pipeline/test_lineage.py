@@ -105,6 +105,75 @@ def test_a_column_of_the_database_is_a_column_of_the_lake(
     assert end["outputs"] == start["outputs"]
 
 
+ICEBERG = {"format": "iceberg", "namespace": "shop.main"}
+UNITY = {"type": "unity", "uri": "https://u.example.com:8443", "token": "s3cret"}
+GLUE = {"type": "glue", "glue.region": "eu-west-1", "glue.id": "123456789012"}
+DELTA = {"path": "s3a://lake/shop", "names": "catalog"}
+NAMES = {
+    "delta": ({**DELTA}, ("s3://lake", "shop/public_orders"), None),
+    "unity": (
+        {**DELTA, "namespace": "main.shop", "catalog": UNITY},
+        ("s3://lake", "shop/public_orders"),
+        ("unitycatalog://u.example.com:8443", "main.shop.public_orders"),
+    ),
+    "hive": (
+        {**DELTA, "namespace": "shop", "catalog": {"type": "hive", "uri": "thrift://m:9083"}},
+        ("s3://lake", "shop/public_orders"),
+        ("hive://m:9083", "shop.public_orders"),
+    ),
+    "glue": (
+        {**DELTA, "namespace": "shop", "catalog": GLUE},
+        ("s3://lake", "shop/public_orders"),
+        ("arn:aws:glue:eu-west-1:123456789012", "table/shop/public_orders"),
+    ),
+    "iceberg of rest": (
+        {**ICEBERG, "catalog": {"type": "rest", "uri": "https://u:s3cret@c.example.com/api/", "warehouse": "w"}},
+        ("https://c.example.com/api", "shop.main.public.orders"),
+        None,
+    ),
+    "iceberg of sqlite": (
+        {**ICEBERG, "catalog": {"type": "sql", "uri": "sqlite:////lake/catalog.db", "warehouse": "file:///lake"}},
+        ("sqlite:////lake/catalog.db", "shop.main.public.orders"),
+        None,
+    ),
+    "iceberg of hive": (
+        {**ICEBERG, "names": "catalog", "catalog": {"type": "hive", "uri": "thrift://m:9083"}},
+        ("hive://m:9083", "shop.main.public_orders"),
+        None,
+    ),
+    "iceberg of dynamodb": (
+        {**ICEBERG, "catalog": {"type": "dynamodb", "warehouse": "s3://lake/shop/"}},
+        ("s3://lake/shop", "shop.main.public.orders"),
+        None,
+    ),
+    "postgres": (
+        {"format": "postgres", "url": "postgresql://u:s3cret@h/d", "namespace": "replica"},
+        ("postgres://h:5432", "d.replica.public.orders"),
+        None,
+    ),
+    "postgres with a port": (
+        {"format": "postgres", "url": "postgresql://u@[::1]:5433,h/d%20e", "namespace": "replica"},
+        ("postgres://[::1]:5433", "d e.replica.public.orders"),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_tables_of_a_replica_have_the_names_that_others_give_them(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica, name, link = NAMES[kind]
+    definition = made(monkeypatch, IDS["postgres"], sink={"replica": replica}, **to_file(tmp_path))
+    (written,) = events(tmp_path, definition)[0]["outputs"]
+    assert (written["namespace"], written["name"]) == name
+    found = written["facets"].get("symlinks", {"identifiers": []})["identifiers"]
+    assert [(each["namespace"], each["name"], each["type"]) for each in found] == (
+        [] if link is None else [(*link, "TABLE")]
+    )
+    assert "s3cret" not in (tmp_path / "events.jsonl").read_text(encoding="utf-8")
+
+
 def test_topics_of_several_tables_and_transforms_that_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
