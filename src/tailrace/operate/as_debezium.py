@@ -22,7 +22,7 @@ from tailrace.snapshot.report import INITIAL
 Sample = tuple[str, dict[str, str], float]
 # What the attributes call an operation, and what observed.py does.
 _OPERATIONS = {"Create": "creates", "Update": "updates", "Delete": "deletes"}
-# Where most attributes are of a database, these are of the connector's task (SqlServerStreamingTaskMetricsMXBean).
+# Where most attributes are of a database, these are of the connector's task, as its MXBean of a task has them.
 _OF_TASK = {
     "Connected",
     "QueueTotalCapacity",

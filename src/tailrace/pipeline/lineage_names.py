@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from tailrace.pipeline.targets import ReplicaTarget
-from tailrace.sinks.replica.roots import DATABASE, DATABASE_FORMAT
+from tailrace.sinks.replica.roots import DATABASE_FORMAT, in_database
 from tailrace.sinks.replica.target import Target
 
 Name = tuple[str, str]
 
-_POSTGRES_PORT = 5432
 _S3 = ("s3a", "s3n")
 
 
@@ -28,8 +27,7 @@ def of_place(place: str) -> Name:
 def of_table(target: ReplicaTarget, table: Target) -> Name:
     """Of a replica's table: where a Delta table lies, what a catalog or a database calls another one."""
     if target.format == DATABASE_FORMAT:
-        hosts, *names = table.uri.removeprefix(DATABASE).split("/", 3)
-        return f"postgres://{_address(hosts, _POSTGRES_PORT)}", ".".join(map(unquote, names))
+        return in_database(table.uri)
     if target.format == "iceberg":
         return in_catalog(target.catalog_properties, table.uri)
     return of_place(table.uri)
@@ -38,7 +36,7 @@ def of_table(target: ReplicaTarget, table: Target) -> Name:
 def in_catalog(properties: Mapping[str, str], name: str) -> Name:
     """Of a table that a catalog has; `name` has the levels of its namespace. No user and no password is in it."""
     kind, uri = properties.get("type"), properties.get("uri", "")
-    parts = urlsplit(uri)
+    parts = urlsplit(uri if "://" in uri else f"//{uri}")
     address = parts.netloc.rpartition("@")[2]
     if kind == "glue":
         region = properties.get("glue.region") or os.environ.get("AWS_REGION", "")
@@ -51,10 +49,3 @@ def in_catalog(properties: Mapping[str, str], name: str) -> Name:
         return f"{parts.scheme}://{address}{parts.path}".rstrip("/"), name
     warehouse = properties.get("warehouse", "").rstrip("/")
     return (warehouse if "://" in warehouse else f"file:{warehouse}"), name
-
-
-def _address(hosts: str, port: int) -> str:
-    """The first of some hosts, with its port."""
-    first = hosts.partition(",")[0] or "localhost"
-    has_port = ":" in first.rpartition("]")[2]
-    return first if has_port else f"{first}:{port}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tailrace.connectors.finding import Finding, warnings
 from tailrace.errors import SourceError
 from tailrace.pipeline import sink_check
+from tailrace.pipeline.checkpoint import SparkAloneError
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.query_id import position_of
 from tailrace.pipeline.run_state import run_state
@@ -32,7 +33,11 @@ def before_start(definition: Definition) -> list[Finding]:
     A pipeline that has begun may resume in spite of a problem: a server comes back, a lost position is read again where
     snapshot.mode says so. Only properties are checked beside another run, and where Spark alone reads the checkpoint.
     """
-    if "://" in definition.checkpoint or run_state(definition.checkpoint).state == "running":
+    try:
+        is_checked = run_state(definition.checkpoint).state != "running"
+    except SparkAloneError:
+        is_checked = False
+    if not is_checked:
         return warnings(definition.config())
     found = [finding for finding in findings(definition) if finding.ok is not True]
     problems = [finding for finding in found if finding.ok is False]

@@ -117,7 +117,7 @@ NAMES = {
         ("unitycatalog://u.example.com:8443", "main.shop.public_orders"),
     ),
     "hive": (
-        {**DELTA, "namespace": "shop", "catalog": {"type": "hive", "uri": "thrift://m:9083"}},
+        {**DELTA, "namespace": "shop", "catalog": {"type": "hive", "uri": "m:9083"}},
         ("s3://lake", "shop/public_orders"),
         ("hive://m:9083", "shop.public_orders"),
     ),
