@@ -32,6 +32,16 @@ def filled(name: str, value: str, parse: Parse) -> str:
     return _REFERENCE.sub(replaced, value)
 
 
+def files_in(text: str) -> list[Path]:
+    """The files of which references in a text take values."""
+    found = list[Path]()
+    for provider, key in _REFERENCE.findall(text):
+        path, _, entry = key.rpartition(":")
+        if path and entry and provider in ("file", "dir"):
+            found.append(Path(path) / entry if provider == "dir" else Path(path))
+    return found
+
+
 def _variable(name: str, key: str) -> str:
     if key not in os.environ:
         raise ConfigError(f"the environment variable {key} is not set", where=name, remedy=f"export {key}=...")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.errors import ConfigError, TailraceError
+from tailrace.operate.contents import Contents
 from tailrace.operate.member import FleetMember, Listener, Wanted
 from tailrace.operate.pipelines import Pipelines
 from tailrace.operate.server import Refusal
@@ -74,20 +75,21 @@ class Fleet(Pipelines):
     ) -> None:
         self._folder, self._session, self._shared = folder, session, shared
         self._listener, self._refused, self._once = listener, refused, once
-        self._contents = dict[Path, bytes]()
+        self._contents, self._known = Contents(), dict[Path, str]()
         self._members = dict[Path, FleetMember]()
         self._broken = dict[Path, TailraceError]()
 
     def look(self) -> None:
         """Start, replace and end pipelines as the files say. Raises ConfigError for a folder that is gone."""
         found = files(self._folder)
-        for file in [each for each in self._contents if each not in found]:
-            del self._contents[file]
+        for file in [each for each in self._known if each not in found]:
+            del self._known[file]
             self._broken.pop(file, None)
             self._end(file)
         for file, content in found.items():
-            if self._contents.get(file) != content:
-                self._contents[file] = content
+            digest = self._contents.digest(file, content)
+            if self._known.get(file) != digest:
+                self._known[file] = digest
                 self._read(file)
 
     @property
