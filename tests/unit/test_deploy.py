@@ -13,6 +13,7 @@ import yaml
 
 from tailrace.connectors.postgres.options import OPTIONS
 from tailrace.pipeline.definition import from_content
+from tailrace.sinks.replica.iceberg.index import FOLDER
 from tailrace.version import __version__
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -74,6 +75,25 @@ def test_images_run_without_rights() -> None:
     pod = objects()["Deployment"]["spec"]["template"]["spec"]["securityContext"]
     assert pod["runAsNonRoot"]
     assert f"USER {pod['runAsUser']}:{pod['runAsGroup']}\n" in (DEPLOY / "docker" / "Dockerfile").read_text("utf-8")
+
+
+def test_jars_and_indexes_are_not_written_into_a_file_system_that_is_read_only() -> None:
+    (container,) = objects()["Deployment"]["spec"]["template"]["spec"]["containers"]
+    content = yaml.safe_load(objects()["ConfigMap"]["data"]["pipeline.yaml"])
+    mounted = [each["mountPath"] for each in container["volumeMounts"] if not each.get("readOnly")]
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    for place in (
+        content["spark"]["spark.jars.ivy"],
+        {each["name"]: each["value"] for each in container["env"]}[FOLDER],
+    ):
+        assert Path(place).is_relative_to(STATE)
+        assert any(Path(place).is_relative_to(each) for each in mounted)
+    helpers = (CHART / "templates" / "_helpers.tpl").read_text(encoding="utf-8")
+    assert '(printf "%s/ivy" (include "tailrace.cache" .))' in helpers
+    template = (CHART / "templates" / "deployment.yaml").read_text(encoding="utf-8")
+    assert re.search(rf"name: {FOLDER}\n +value: {{{{ include \"tailrace.cache\" . }}}}/index\n", template)
+    unit = (DEPLOY / "systemd" / "tailrace@.service").read_text(encoding="utf-8")
+    assert f"{FOLDER}=/var/cache/tailrace/%i/index" in unit
 
 
 def test_versions_are_that_of_the_package() -> None:

@@ -18,6 +18,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- .Values.checkpoint.url | default "/var/lib/tailrace/checkpoint" -}}
 {{- end -}}
 
+{{- /* What may be lost, and is better kept: the volume, where there is one. */ -}}
+{{- define "tailrace.cache" -}}
+{{- ternary "/tmp" "/var/lib/tailrace" (not (empty .Values.checkpoint.url)) -}}
+{{- end -}}
+
+{{- /* Jars of spark.jars.packages are not put into the user's home, as the container's file system is read-only. */ -}}
 {{- define "tailrace.pipeline" -}}
-{{- merge (dict) .Values.pipeline (dict "checkpoint" (include "tailrace.checkpoint" .)) | toYaml -}}
+{{- $spark := dict "spark.jars.ivy" (printf "%s/ivy" (include "tailrace.cache" .)) -}}
+{{- $own := dict "checkpoint" (include "tailrace.checkpoint" .) "spark" $spark -}}
+{{- merge (dict) (deepCopy .Values.pipeline) $own | toYaml -}}
 {{- end -}}

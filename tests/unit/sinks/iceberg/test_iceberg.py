@@ -223,6 +223,16 @@ def test_an_index_lies_where_nobody_else_may_write(lake: Lake, tmp_path: Path, m
         lake.write(("u", None, order(1, "new")))
 
 
+def test_an_index_lies_where_its_variable_says(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAILRACE_INDEX", str(tmp_path / "volume" / "index"))
+    lake.write(("u", None, order(1, "new")))
+    assert [each.name for each in (tmp_path / "volume" / "index").iterdir()] == [str(lake.table.metadata.table_uuid)]
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TAILRACE_INDEX", str(tmp_path / "file" / "index"))
+    with pytest.raises(SinkError, match="cannot be made: Not a directory; set TAILRACE_INDEX to another"):
+        lake.write(("u", None, order(1, "newer")))
+
+
 def test_deletes_by_value_of_another_program_are_an_error(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     lake.write(("d", order(1, None), None))
     monkeypatch.setattr(files, "DataFileContent", SimpleNamespace(POSITION_DELETES=DataFileContent.EQUALITY_DELETES))

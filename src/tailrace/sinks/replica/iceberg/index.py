@@ -30,6 +30,8 @@ from tailrace.sinks.replica.table import LakeError
 
 _VERSION = 2
 _STATE = "index.json"
+# The variable that names the folder of indexes, in place of one among temporary files.
+FOLDER = "TAILRACE_INDEX"
 # Rows that are sorted at a time while the index is built.
 _AT_A_TIME = 4_000_000
 # A run is merged with the one before it where that has fewer than so many times its entries.
@@ -45,10 +47,18 @@ def keys_of(rows: pa.Table, names: Sequence[str]) -> KeyHashes:
 
 def folder_of(table: Table) -> Path:
     """Where the index of a table lies. Raises LakeError where somebody else could write there."""
-    own = Path(tempfile.gettempdir()) / f"tailrace-{os.getuid()}-index"
-    own.mkdir(mode=0o700, exist_ok=True)
+    given = os.environ.get(FOLDER)
+    own = Path(given or Path(tempfile.gettempdir()) / f"tailrace-{os.getuid()}-index")
+    try:
+        own.mkdir(mode=0o700, parents=given is not None, exist_ok=True)
+    except OSError as error:
+        raise LakeError(
+            f"the folder of indexes, {own}, cannot be made: {error.strerror}; set {FOLDER} to another"
+        ) from error
     if not is_private_folder(own):
-        raise LakeError(f"the folder of indexes, {own}, is not this user's alone; remove it, or set TMPDIR to another")
+        raise LakeError(
+            f"the folder of indexes, {own}, is not this user's alone; remove it, or set {FOLDER} to another"
+        )
     return own / str(table.metadata.table_uuid)
 
 
