@@ -31,7 +31,7 @@ from tailrace.cli.terminal import LOG_FORMAT, print_error
 from tailrace.errors import TailraceError
 from tailrace.version import __version__
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False, rich_markup_mode=None)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 for module in (run, check, verify, init, status, reconcile, retry, signal, add, remove, drop, offset, doctor, demo):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 

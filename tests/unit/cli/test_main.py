@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -55,3 +56,27 @@ def test_debug_shows_the_traceback_wherever_it_stands(tmp_path: Path) -> None:
 def test_wrong_usage_is_exit_code_2() -> None:
     assert tailrace("run").returncode == 2
     assert tailrace("fly").returncode == 2
+
+
+def completed(shell: str, words: str) -> list[str]:
+    """What a shell is offered for the last word of a line."""
+    code = "import sys; sys.argv[0] = 'tailrace'\nfrom tailrace.cli.main import main; main()"
+    line = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1), "_TYPER_COMPLETE_ARGS": words}
+    environment = {**os.environ, **line, "_TAILRACE_COMPLETE": f"complete_{shell}", "NO_COLOR": "1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    return done.stdout.split()
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    assert completed("bash", "tailrace st") == ["status"]
+    assert completed("bash", "tailrace status --wa") == ["--watch"]
+    assert '"reconcile":' in " ".join(completed("zsh", "tailrace rec")).replace("\\", "")
+
+
+def test_the_script_for_a_shell_names_the_command() -> None:
+    code = "import sys; sys.argv[0] = 'tailrace'\nfrom tailrace.cli.main import main; main()"
+    environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    command = [sys.executable, "-c", code, "--show-completion", "bash"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "_TAILRACE_COMPLETE=complete_bash" in done.stdout

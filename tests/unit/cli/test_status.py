@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from io import StringIO
+from typing import Any
 
+import pytest
 from rich.console import Console
 
+from tailrace.cli import status as module
 from tailrace.cli.status import table
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import SourceState
 from tailrace.connectors.postgres.admin.operations import SlotState, position, state_of
 from tailrace.connectors.snapshots import SnapshotPlace
+from tailrace.errors import OffsetError, TailraceError
 from tailrace.model.quantity import size
 from tailrace.operate.status import ReplicaTable, Status, first
 from tailrace.operate.status import assess as assess_at
 from tailrace.pipeline.checkpoint import CheckpointBatch, CheckpointState
-from tailrace.pipeline.run_state import RunState
+from tailrace.pipeline.run_state import Ended, RunState
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.reading import Reading
 from tailrace.snapshot.report import Report
@@ -201,3 +206,39 @@ def test_up_to_when_a_table_is_verified_and_what_of_it_is_not() -> None:
         "public.t not verified yet; the present pass is at 40 %; the pipeline lags; not compared: p: it has no type",
         "public.u verified up to noon, on later; the present pass is at 100 %",
     ]
+
+
+def test_a_watched_status_is_shown_again_and_again_also_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = assess("p", at("0/200"), state_of("0/300", SLOT), now=3.5)
+    says: list[Status | TailraceError] = [
+        replace(found, run=RunState("running")),
+        OffsetError("a file of the checkpoint is cut short", remedy="put it back"),
+        replace(found, run=RunState("failed", None, Ended("noon", "the slot is gone", "drop the checkpoint"))),
+    ]
+    asked, pauses, output = list[object](), list[float](), StringIO()
+
+    def look(definition: object, *, compares: bool) -> Status:
+        asked.append((definition, compares))
+        said = says[len(asked) - 1]
+        if isinstance(said, TailraceError):
+            raise said
+        return said
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == len(says):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "look", look)
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(module, "results", Console(file=output, force_terminal=True, width=100, color_system=None))
+    definition: Any = object()
+    with pytest.raises(KeyboardInterrupt):
+        module.follow(definition)
+    assert (asked, pauses) == ([(definition, False)] * 3, [2.0] * 3), "whether it could resume may read log"
+    first, second, third = output.getvalue().split("Ctrl-C ends this")[1:4]
+    assert "streaming" in first
+    assert "a file of the checkpoint is cut short" in second
+    assert "put it back" in second
+    assert "the slot is gone" in third
+    assert "drop the checkpoint" in third
