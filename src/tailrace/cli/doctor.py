@@ -24,7 +24,7 @@ def command(
     definition = load(pipeline)
     try:
         with notes.status("Looking at checkpoint, database and logs"):
-            names = write(definition, out)
+            names = write(definition, pipeline, out)
     except OSError as error:
         raise ConfigError(
             f"cannot be written: {error.strerror}", where=str(out), remedy="name another --out"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from tailrace.cli.stop import StopRequest, stop_on_signals
 from tailrace.cli.terminal import notes, print_error, set_about
 from tailrace.connectors.finding import Finding
 from tailrace.errors import ConfigError, TailraceError
-from tailrace.operate.fleet import Fleet, files, settings
+from tailrace.operate.fleet import Fleet, files, log_of, settings
 from tailrace.operate.member import Listener
 from tailrace.operate.serving import address
 from tailrace.override import override
@@ -35,7 +34,7 @@ def run_folder(folder: Path, http: str | None, *, once: bool, json: bool, otlp: 
     if once and not definitions:
         raise ConfigError("holds no pipeline file (*.yaml) that can be read", where=str(folder))
     shared = settings(definitions)
-    log = _log(folder)
+    log = log_of(folder)
     notes.print(f"Starting the pipelines of [bold]{escape(str(folder))}[/] (Spark's own log: {escape(str(log))})")
     with stop_on_signals() as asked:
         with notes.status("Starting Spark"):
@@ -67,10 +66,6 @@ def _definition(file: Path) -> Definition | None:
         return load(file)
     except TailraceError:
         return None
-
-
-def _log(folder: Path) -> Path:
-    return Path(tempfile.gettempdir()) / f"tailrace-{folder.resolve().name or 'root'}.log"
 
 
 def _follow(fleet: Fleet, session: SharedSession, asked: StopRequest, log: WarningPrinter, *, once: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,11 @@ def files(folder: Path) -> dict[Path, bytes]:
         except OSError as error:
             log.warning("%s cannot be read: %s", file, error.strerror)
     return found
+
+
+def log_of(folder: Path) -> Path:
+    """The log of the Spark that the pipelines of a folder share."""
+    return Path(tempfile.gettempdir()) / f"tailrace-{folder.resolve().name or 'root'}.log"
 
 
 def settings(definitions: Sequence[Definition]) -> dict[str, Any]:
