@@ -13,7 +13,12 @@ from tailrace.override import override
 
 
 class Pipelines(Protocol):
-    """What can be asked of the pipelines of this process, and done to them. Each action raises Refusal."""
+    """What can be asked of the pipelines of this process, and done to them. Each action raises Refusal.
+
+    `steers_runs`: they can be paused, resumed and restarted.
+    """
+
+    steers_runs: bool = True
 
     def figures(self) -> Sequence[Figures]:
         """The figures of each, by name."""
@@ -41,6 +46,8 @@ class Pipelines(Protocol):
 
 class Single(Pipelines):
     """The one pipeline of `tailrace run FILE`, whose process ends with it."""
+
+    steers_runs = False
 
     def __init__(self, watch: RunWatch, file: Path | None = None) -> None:
         self._watch, self._file = watch, file

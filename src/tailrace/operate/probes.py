@@ -42,7 +42,8 @@ def answer(request: HttpRequest, pipelines: Pipelines) -> Response | None:
     if request.path == "/log":
         return Response(recent.newest_first())
     if request.path == "/status":
-        return Response([shown(figures) for figures in pipelines.figures()])
+        steers = {"steers_runs": pipelines.steers_runs}
+        return Response([{**shown(figures), **steers} for figures in pipelines.figures()])
     return None
 
 
