@@ -15,6 +15,7 @@ from rich.table import Table
 from tailrace.cli.terminal import clock, notes, print_json, results
 from tailrace.errors import TailraceError
 from tailrace.model.quantity import counted, size
+from tailrace.operate.condition import Condition
 from tailrace.operate.health import health
 from tailrace.operate.status import ReplicaTable, Status, look
 
@@ -66,6 +67,8 @@ def table(status: Status) -> Table:
         found = health(status)
         colour = "red" if found.condition.is_lost else "green" if found.condition.is_ready else "yellow"
         grid.add_row("health", f"[{colour}]{found.condition.value}[/]")
+        if found.condition is Condition.RESTARTING:
+            grid.add_row("why", escape(found.what))
         if found.todo:
             grid.add_row("what to do", escape(found.todo))
     if status.run is not None:

@@ -40,10 +40,10 @@ def _said(status: Status, found: Condition) -> tuple[str, str]:
     last = None if status.run is None else status.run.last
     if found is Condition.SOURCE_AWAY:
         what, remedy = _joined(source)
-        return what, f"{_WAITS}. If it stays: {remedy}" if remedy else _WAITS
+        return what, _or_else(_WAITS, remedy)
     if found is Condition.SINK_AWAY:
         what, remedy = _joined(sink)
-        return what, f"{_WAITS}. If it stays: {remedy}" if remedy else _WAITS
+        return what, _or_else(_WAITS, remedy)
     if found is Condition.STUCK:
         return _joined(errors)
     if found is Condition.INCOMPLETE:
@@ -51,9 +51,8 @@ def _said(status: Status, found: Condition) -> tuple[str, str]:
     if found is Condition.FAILED and last is not None:
         return f"{last.error} (at {last.at})", last.remedy or "see the pipeline's log"
     if found is Condition.RESTARTING:
-        what, remedy = status.passing
-        said = f"the query failed by an error that may pass: {what}"
-        return said, f"{_RESTARTS}. If it stays: {remedy}" if remedy else _RESTARTS
+        error, cure = status.passing
+        return f"the query failed by an error that may pass: {error}", _or_else(_RESTARTS, cure)
     if found is Condition.KILLED:
         return str(status.run), "start it again: `tailrace run`; it resumes from its checkpoint"
     return _WORDS.get(found, ("", ""))
@@ -69,6 +68,10 @@ _WORDS = {
     Condition.PAUSED: ("an operator has paused it", "resume it"),
     Condition.STOPPED: ("", "`tailrace run` resumes it from its checkpoint"),
 }
+
+
+def _or_else(todo: str, remedy: str | None) -> str:
+    return f"{todo}. If it stays: {remedy}" if remedy else todo
 
 
 def _joined(findings: list[Finding]) -> tuple[str, str]:

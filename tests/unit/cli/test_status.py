@@ -21,6 +21,7 @@ from tailrace.model.quantity import size
 from tailrace.operate.status import ReplicaTable, Status, first
 from tailrace.operate.status import assess as assess_at
 from tailrace.pipeline.checkpoint import CheckpointBatch, CheckpointState
+from tailrace.pipeline.lease import Owner
 from tailrace.pipeline.run_state import Ended, RunState
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.reading import Reading
@@ -242,3 +243,14 @@ def test_a_watched_status_is_shown_again_and_again_also_after_an_error(monkeypat
     assert "put it back" in second
     assert "the slot is gone" in third
     assert "drop the checkpoint" in third
+
+
+def test_the_status_of_another_process_says_why_a_query_is_started_again() -> None:
+    owner = replace(Owner.me(), error="no registry at h:1 (restart 3 of 10 in a row)", remedy="start the registry")
+    found = replace(assess("p", at("0/200"), state_of("0/300", SLOT), now=3.5), run=RunState("running", owner))
+    output = StringIO()
+    Console(file=output, width=200).print(table(found))
+    lines = {line.split("  ")[0]: line.partition("  ")[2].strip() for line in output.getvalue().splitlines()}
+    assert lines["health"] == "restarting"
+    assert lines["why"].endswith("an error that may pass: no registry at h:1 (restart 3 of 10 in a row)")
+    assert lines["what to do"].endswith("If it stays: start the registry")
