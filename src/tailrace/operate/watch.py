@@ -21,7 +21,7 @@ from tailrace.operate.source_watch import SourceAnswer, SourceWatch
 from tailrace.operate.spread import Spread
 from tailrace.operate.status import Live, Status, status_of
 from tailrace.pipeline.definition import Definition
-from tailrace.pipeline.masked import masked
+from tailrace.pipeline.masked import masked, secrets
 from tailrace.pipeline.progress import RunProgress
 from tailrace.pipeline.run_state import Ended, RunState, State
 from tailrace.pipeline.sink_health import sink_finding
@@ -105,6 +105,7 @@ class RunWatch:
 
     def __init__(self, definition: Definition) -> None:
         self.definition, self._config = definition, definition.config()
+        self._secrets = secrets(definition, self._config)
         self._lock = threading.Lock()
         self._state: State = "never started"
         self._last: Ended | None = None
@@ -157,7 +158,7 @@ class RunWatch:
     def ended(self, error: TailraceError | None = None, *, is_paused: bool = False) -> None:
         """The run has ended, by an error or in order."""
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        error = None if error is None else masked(error, self.definition)
+        error = None if error is None else masked(error, self._secrets)
         text = None if error is None else str(error).partition("\n  Remedy: ")[0]
         with self._lock:
             self._state, self._is_paused = "stopped" if error is None else "failed", is_paused

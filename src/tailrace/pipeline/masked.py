@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tailrace.config import Config
 from tailrace.config.option import HIDDEN
@@ -42,19 +42,24 @@ def shown(definition: Definition, config: Config) -> dict[str, str]:
 
 def without_secrets(text: str, definition: Definition, config: Config) -> str:
     """A text without the values of all secrets of a pipeline, and without what stands before an @ in URLs."""
-    for secret in sorted(set(_secrets(definition, config)), key=len, reverse=True):
+    return _without(text, secrets(definition, config))
+
+
+def secrets(definition: Definition, config: Config) -> list[str]:
+    """The values of all secrets of a pipeline. Raises ConfigError if their files cannot be read."""
+    return sorted(set(_secrets(definition, config)), key=len, reverse=True)
+
+
+def masked(error: TailraceError, hidden: Sequence[str]) -> TailraceError:
+    """The same error without some secrets: of Spark's and of Java's nobody knows what they quote."""
+    parts = [None if text is None else _without(text, hidden) for text in (error.where, error.remedy)]
+    return TailraceError(_without(error.what, hidden), where=parts[0], remedy=parts[1])
+
+
+def _without(text: str, hidden: Sequence[str]) -> str:
+    for secret in hidden:
         text = text.replace(secret, HIDDEN)
     return _USER_INFO.sub(f"{HIDDEN}@", text)
-
-
-def masked(error: TailraceError, definition: Definition) -> TailraceError:
-    """The same error without secrets: of Spark's and of Java's nobody knows what they quote."""
-    config = definition.config()
-
-    def clean(text: str | None) -> str | None:
-        return None if text is None else without_secrets(text, definition, config)
-
-    return TailraceError(clean(error.what) or "", where=clean(error.where), remedy=clean(error.remedy))
 
 
 def _secrets(definition: Definition, config: Config) -> Iterator[str]:

@@ -18,7 +18,7 @@ from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.lease import Lease, LeaseFile, Owner
 from tailrace.pipeline.lifecycle import Lifecycle, LifecycleState
 from tailrace.pipeline.lineage import lineage_of
-from tailrace.pipeline.masked import masked
+from tailrace.pipeline.masked import masked, secrets
 from tailrace.pipeline.progress import RunProgress, offset_of
 from tailrace.pipeline.query import QueryStart
 from tailrace.pipeline.reports import Reports
@@ -61,6 +61,7 @@ class Run:
         definition, target, session = start.definition, start.target, start.session
         config, package = definition.config(), definition.package()
         self._admin: Admin = package.admin(config)
+        self._secrets = secrets(definition, config)
         self._chunk_size = fixed_size(config)
         self._start, self._definition, self._target, self._session = start, definition, target, session
         self._lease, self._last_run, self._ends_session = lease, last_run, ends_session
@@ -151,7 +152,7 @@ class Run:
             raise error
         made, most = self._restarts.made, self._restarts.most
         text = f"{error}\nThe query is started again in {pause:.0f} s ({made} of {most} in a row)."
-        said = masked(error, self._definition)
+        said = masked(error, self._secrets)
         where = "" if said.where is None else f"{said.where}: "
         what = f"{where}{said.what} (restart {made} of {most} in a row)"
         self._life.waits(pause, text, TailraceError(what, remedy=said.remedy))
@@ -216,7 +217,7 @@ class Run:
         """Write down how the run ended, unless the checkpoint is another run's by now, and give up its lease."""
         self._life.ends()
         self._end_threads()
-        error = None if error is None else masked(error, self._definition)
+        error = None if error is None else masked(error, self._secrets)
         if self._lineage is not None:
             self._lineage.ended(error or self._lease.lost)
         is_written = self._lease.lost is not None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.pipeline.masked import shown, without_secrets
+from tailrace.errors import SourceError
+from tailrace.pipeline.masked import masked, secrets, shown, without_secrets
 from tests.unit.operate.made import figures
 
 
@@ -58,3 +59,12 @@ def test_secrets_of_a_replicas_storage_and_catalog_are_taken_out(replica: dict[s
     found = figures(sink={"replica": replica})
     text = ", ".join(f"s3cret-{number}" for number in range(1, secrets + 1))
     assert without_secrets(text, found.definition, found.config) == ", ".join(["********"] * secrets)
+
+
+def test_an_error_is_told_without_secrets() -> None:
+    found = figures(**{"database.password": "s3cret"})
+    error = SourceError("no answer for s3cret", where="https://u:other@h/s3cret", remedy="look at s3cret")
+    told = masked(error, secrets(found.definition, found.config))
+    assert str(told) == "https://********@h/********: no answer for ********\n  Remedy: look at ********"
+    bare = masked(SourceError("no answer"), [])
+    assert (bare.what, bare.where, bare.remedy) == ("no answer", None, None)
