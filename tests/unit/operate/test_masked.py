@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tailrace.config.converter_names import CONFLUENT_AVRO
 from tailrace.operate.masked import shown, without_secrets
 from tests.unit.operate.made import figures
 
@@ -58,3 +59,11 @@ def test_secrets_of_a_replicas_storage_and_catalog_are_taken_out(replica: dict[s
     found = figures(sink={"replica": replica})
     text = ", ".join(f"s3cret-{number}" for number in range(1, secrets + 1))
     assert without_secrets(text, found.definition, found.config) == ", ".join(["********"] * secrets)
+
+
+def test_a_header_of_a_registrys_requests_is_a_secret() -> None:
+    name = "value.converter.request.header.Authorization"
+    given = {"value.converter": CONFLUENT_AVRO, "value.converter.schema.registry.url": "http://r:1"}
+    found = figures(**given, **{name: "Bearer s3cret"})
+    assert shown(found.definition, found.config)[name] == "********"
+    assert without_secrets("the proxy got Bearer s3cret", found.definition, found.config) == "the proxy got ********"

@@ -26,13 +26,29 @@ from tailrace.config.options.converters import (
     BEARER_AUTH_TOKEN,
     NORMALIZE_SCHEMAS,
     SCHEMA_REGISTRY_BASIC_AUTH_USER_INFO,
-    SCHEMA_REGISTRY_SSL,
     SCHEMA_REGISTRY_URL,
     SUBJECT_NAME_STRATEGY,
     USE_LATEST_VERSION,
 )
+from tailrace.config.options.registry_clients import (
+    HTTP_CONNECT_TIMEOUT_MS,
+    HTTP_READ_TIMEOUT_MS,
+    PROXY_HOST,
+    PROXY_PORT,
+    REQUEST_HEADER,
+    SCHEMA_REGISTRY_SSL,
+    SCHEMA_REGISTRY_SSL_IDENTIFICATION,
+)
 from tailrace.errors import SinkError
-from tailrace.events.registry.http import AT_ONCE_SECONDS, Address, RegistryConnection, RegistryResponse, split_url
+from tailrace.events.registry.http import (
+    AT_ONCE_SECONDS,
+    Address,
+    RegistryConnection,
+    RegistryResponse,
+    given_headers,
+    proxy_url,
+    split_url,
+)
 from tailrace.events.registry.oauth import Credentials
 from tailrace.events.registry.registry import AVRO, JSON, Wanted, invalid, refused, unlike, unregistered
 
@@ -107,14 +123,21 @@ def _address(own: Config, prefix: str) -> Address:
         login=f"{prefix}.basic.auth.user.info (with basic.auth.credentials.source=USER_INFO) or bearer.auth.token",
         truststore=f"{certificates}truststore.location",
         client=_client(own, prefix) if source == "OAUTHBEARER" else None,
-        headers=tuple(
-            (header, value)
-            for header, value in (
-                ("target-sr-cluster", own[BEARER_AUTH_LOGICAL_CLUSTER]),
-                ("Confluent-Identity-Pool-Id", own[BEARER_AUTH_IDENTITY_POOL_ID]),
-            )
-            if source and value
+        headers=(
+            *given_headers(own, REQUEST_HEADER),
+            *(
+                (header, value)
+                for header, value in (
+                    ("target-sr-cluster", own[BEARER_AUTH_LOGICAL_CLUSTER]),
+                    ("Confluent-Identity-Pool-Id", own[BEARER_AUTH_IDENTITY_POOL_ID]),
+                )
+                if source and value
+            ),
         ),
+        checks_name=own[SCHEMA_REGISTRY_SSL_IDENTIFICATION] == "https",
+        proxy=proxy_url(own[PROXY_HOST], own[PROXY_PORT]),
+        connect_seconds=own[HTTP_CONNECT_TIMEOUT_MS] / 1000,
+        answer_seconds=own[HTTP_READ_TIMEOUT_MS] / 1000,
     )
 
 
