@@ -21,9 +21,10 @@ import trustme
 from tailrace.config.converter_names import CONFLUENT_AVRO
 from tailrace.errors import SinkAwayError, SinkError
 from tailrace.events.registry import http
-from tailrace.events.registry.confluent import ConfluentSettings
+from tailrace.events.registry.confluent import ConfluentRegistry, ConfluentSettings
 from tailrace.events.registry.http import Address, RegistryConnection
 from tailrace.events.registry.oauth import Credentials
+from tailrace.events.registry.registry import Wanted
 from tests.unit.events.event_recordings import configured
 
 
@@ -215,3 +216,34 @@ def test_an_answer_that_takes_longer_than_is_set_is_none() -> None:
         with pytest.raises(SinkAwayError, match="ReadTimeout"):
             asked(address)
         assert time.monotonic() - before < 10
+
+
+class _Moded(_Asked):
+    """A registry with one schema, whose subjects take no others."""
+
+    def do_GET(self) -> None:
+        self._answer(
+            200, {"mode": "READONLY"} if self.path.startswith("/mode/") else {"compatibilityLevel": "BACKWARD"}
+        )
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self._answer(*((200, {"id": 1, "is_compatible": True}) if "there" in body else (404, {"error_code": 40401})))
+
+    def _answer(self, status: int, body: Any) -> None:
+        content = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def test_a_subject_that_takes_no_schemas_is_told_unless_it_has_the_schema() -> None:
+    with listening(do_GET=_Moded.do_GET, do_POST=_Moded.do_POST, _answer=_Moded._answer) as url:
+        given = {"key.converter": CONFLUENT_AVRO, "key.converter.schema.registry.url": url}
+        registry = ConfluentRegistry(ConfluentSettings.of(configured(given), "key", "key.converter"))
+        refusal = registry.refusal(Wanted("t", "key", {}, '"new"'))
+        assert refusal is not None
+        assert (refusal.what, refusal.where) == ("the subject takes no schemas, its mode is READONLY", "subject t-key")
+        assert registry.refusal(Wanted("t", "key", {}, '"there"')) is None
+        assert registry.about() == f"{url} answers, subjects: 1, rule BACKWARD"

@@ -14,3 +14,4 @@ APICURIO_JSON = "io.apicurio.registry.utils.converter.ExtJsonConverter"
 AVRO = (CONFLUENT_AVRO, APICURIO_AVRO)
 CONFLUENT, APICURIO = (CONFLUENT_AVRO, CONFLUENT_JSON), (APICURIO_AVRO, APICURIO_JSON)
 CLOUD_EVENTS = "io.debezium.converters.CloudEventsConverter"
+BINARY_DATA = "io.debezium.converters.BinaryDataConverter"

@@ -133,8 +133,8 @@ def _alike_at_the_end(one: str, other: str) -> bool:
     """Whether two names are alike without the words that both begin with, which may be most of them."""
     ours, theirs = one.split("."), other.split(".")
     same = next((at for at, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), 0)
-    rests = (".".join(words[same:]) for words in (ours, theirs))
-    return difflib.SequenceMatcher(None, *rests).ratio() >= _ALIKE
+    our_rest, their_rest = ".".join(ours[same:]), ".".join(theirs[same:])
+    return difflib.SequenceMatcher(None, our_rest, their_rest).ratio() >= _ALIKE
 
 
 def without_effect(

@@ -491,3 +491,16 @@ def test_the_older_names_of_apicurios_certificates_are_taken() -> None:
     older = {f"request.ssl.{name}": f"/{name}" for name in ("truststore.location", "keystore.location")}
     found = apicurio("key", {**older, "request.ssl.key.password": "x"}).address
     assert (found.trusted, found.own, found.key_password) == ("/truststore.location", "/keystore.location", "x")
+
+
+@pytest.mark.parametrize("part", ["key", "value"])
+@pytest.mark.parametrize(
+    ("kind", "remedy"),
+    [
+        ("org.apache.kafka.connect.converters.LongConverter", "StringConverter, which writes a number as its digits"),
+        ("io.debezium.converters.BinaryDataConverter", "converters.ByteArrayConverter where all records are bytes"),
+    ],
+)
+def test_other_converters_of_connect_are_refused_with_what_to_take(part: str, kind: str, remedy: str) -> None:
+    with pytest.raises(ConfigError, match=remedy):
+        configured({f"{part}.converter": kind})

@@ -176,6 +176,21 @@ class RegistryConnection:
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
+    def setting(self, path: str, name: str) -> str | None:
+        """A setting of the registry; None where it has none, or does not let the user read it, who may yet register.
+
+        Raises SinkAwayError.
+        """
+        try:
+            answer = self.ask("GET", path, query={"defaultToGlobal": "true"})
+        except SinkAwayError:
+            raise
+        except SinkError as error:
+            log.debug("%s is not read: %s", path, error)
+            return None
+        value = answer.body.get(name) if answer.is_good and isinstance(answer.body, Mapping) else None
+        return None if value is None else str(value)
+
     def close(self) -> None:
         """Disconnect."""
         self._client.close()
