@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tailrace.config.converter_names import APICURIO, BINARY_DATA, BYTES, CLOUD_EVENTS, CONFLUENT, JSON, SIMPLE, STRING
+from tailrace.config.converter_names import APICURIO, BYTES, CLOUD_EVENTS, CONFLUENT, JSON, OTHERS, SIMPLE, STRING
 from tailrace.config.kinds import COUNT, FLAG, INT, TEXT, choice, optional
 from tailrace.config.option import JVM, Alias, Option, OptionStatus
 from tailrace.config.options import registry_clients
@@ -22,17 +22,6 @@ _HEADERS = (SIMPLE, STRING, JSON)
 _KINDS = (JSON, *CONFLUENT, *APICURIO, STRING, BYTES)
 _NO_KEYS = "the reference's keys are null with it: take another converter for keys"
 _TAKE_ONE = "take one of these"
-_NO_DELEGATE = (
-    f"take {BYTES} where all records are bytes, and heartbeats and transactions are off; else {STRING}, with a payload "
-    "of text"
-)
-_AS_TEXT = f"take {STRING}, which writes a number as its digits; consumers read it as a text"
-_NUMBERS = ("Long", "Integer", "Short", "Double", "Float", "Boolean")
-# Real converters, and what to take for them.
-_OTHERS = {
-    BINARY_DATA: _NO_DELEGATE,
-    **{f"org.apache.kafka.connect.converters.{each}Converter": _AS_TEXT for each in _NUMBERS},
-}
 
 _SUBJECTS = "io.confluent.kafka.serializers.subject."
 SUBJECTS = tuple(f"{_SUBJECTS}{name}Strategy" for name in ("TopicName", "RecordName", "TopicRecordName"))
@@ -350,13 +339,13 @@ HEADER_CONVERTER = Option(
 CONVERTER = {
     "key": Option(
         "key.converter",
-        choice(*_KINDS, refused={CLOUD_EVENTS: _NO_KEYS, **_OTHERS}, otherwise=_TAKE_ONE),
+        choice(*_KINDS, refused={CLOUD_EVENTS: _NO_KEYS, **OTHERS}, otherwise=_TAKE_ONE),
         JSON,
         "Serialises keys.",
     ),
     "value": Option(
         "value.converter",
-        choice(*_KINDS, CLOUD_EVENTS, refused=_OTHERS, otherwise=_TAKE_ONE),
+        choice(*_KINDS, CLOUD_EVENTS, refused=OTHERS, otherwise=_TAKE_ONE),
         JSON,
         "Serialises values.",
     ),
