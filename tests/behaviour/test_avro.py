@@ -112,6 +112,23 @@ def test_check_says_what_the_registry_would_refuse_and_registers_nothing(
     assert "x is dropped" in refused[1]
 
 
+def test_check_warns_that_it_does_not_ask_about_what_transforms_and_cloud_events_make(
+    kafka: EmbeddedKafka, registry: Registry, database: Database, tmp_path: Path
+) -> None:
+    database.execute(*SETUP)
+    unwrap = {"transforms": "unwrap", "transforms.unwrap.type": "io.debezium.transforms.ExtractNewRecordState"}
+    events = {
+        "value.converter": "io.debezium.converters.CloudEventsConverter",
+        "value.converter.data.serializer.type": "avro",
+        "value.converter.avro.schema.registry.url": registry.confluent,
+    }
+    for made, own in (("transforms", unwrap), ("CloudEvents", events)):
+        found = findings(avro(database, kafka, tmp_path, {**confluent(registry), **own}))
+        (warning,) = (each for each in found if each.name == "schema registry" and each.ok is None)
+        assert warning.what.startswith(f"not asked about: the schemas that {made} make")
+        assert warning.remedy
+
+
 def test_check_says_that_the_registry_is_away(
     kafka: EmbeddedKafka, registry: Registry, database: Database, tmp_path: Path
 ) -> None:

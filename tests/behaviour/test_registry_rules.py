@@ -10,14 +10,19 @@ import httpx
 import pyarrow as pa
 import pytest
 
+from tailrace.config.topics import TopicNaming
+from tailrace.connectors.postgres.position import SOURCE
 from tailrace.errors import SinkError
+from tailrace.events.envelope import envelope
 from tailrace.events.registry import http
+from tailrace.events.registry.form import registry_form
 from tailrace.events.registry.registry import forget
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
 from tests.behaviour.avro_records import confluent, datum, encoded, read
 from tests.servers.registry import Registry
 from tests.unit.events.changes import changes
+from tests.unit.events.event_recordings import configured
 
 CONFLUENT_JSON = "io.confluent.connect.json.JsonSchemaConverter"
 APICURIO_JSON = "io.apicurio.registry.utils.converter.ExtJsonConverter"
@@ -199,3 +204,23 @@ def test_cloud_events_in_avro_say_where_the_schema_of_their_data_is(registry: Re
     schema = httpx.get(event["dataschema"], timeout=30).json()["schema"]
     assert datum(schema, event["data"][5:]) == {"before": None, "after": {"id": 1, "code": "1"}}
     assert registry.ask("GET", f"/subjects/{record['topic']}-data-value/versions") == [1]
+
+
+def test_a_check_says_what_a_transitive_rule_refuses_of_an_older_version(registry: Registry) -> None:
+    """A column without a default is compatible with the latest version, where it had one, and not with the first."""
+    name, properties = named(), confluent(registry)
+    topic = encoded(created(name, CODE), properties)[0]["topic"]
+    with_default = (CODE, column("part", "int32", False, 1))
+    encoded(created(name, *with_default), properties)
+    form = registry_form(configured({**properties, "schema.name.adjustment.mode": "avro"}), "value")
+    naming = TopicNaming(configured(properties))
+    (batch,) = [created(name, CODE, column("part", "int32", False))]
+    wanted = form.wanted(envelope(batch.table, naming, SOURCE).value, topic)
+    for rule, is_refused in (("BACKWARD", False), ("BACKWARD_TRANSITIVE", True)):
+        registry.ask("PUT", f"/config/{topic}-value", {"compatibility": rule})
+        refusal = form.registry.refusal(wanted)
+        assert (refusal is not None) is is_refused
+    assert refusal is not None
+    assert refusal.where == f"subject {topic}-value, rule BACKWARD_TRANSITIVE"
+    with pytest.raises(SinkError, match="the schema registry refuses the schema"):
+        form.registry.id(wanted)

@@ -14,6 +14,7 @@ from tailrace.config.kinds import Kind, T_co
 
 JVM = "Java classes cannot be loaded"
 HIDDEN = "********"
+_ALIKE = 0.6
 
 
 class OptionStatus(Enum):
@@ -124,8 +125,16 @@ class OptionTable:
 
     def nearest(self, name: str) -> str | None:
         """The known name most like an unknown one, None when none is near."""
-        close = difflib.get_close_matches(name.lower(), self._by_name, n=1, cutoff=0.75)
-        return self._by_name[close[0]][0].name if close else None
+        close = difflib.get_close_matches(name.lower(), self._by_name, n=10, cutoff=0.75)
+        return next((self._by_name[each][0].name for each in close if _alike_at_the_end(name.lower(), each)), None)
+
+
+def _alike_at_the_end(one: str, other: str) -> bool:
+    """Whether two names are alike without the words that both begin with, which may be most of them."""
+    ours, theirs = one.split("."), other.split(".")
+    same = next((at for at, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), 0)
+    our_rest, their_rest = ".".join(ours[same:]), ".".join(theirs[same:])
+    return difflib.SequenceMatcher(None, our_rest, their_rest).ratio() >= _ALIKE
 
 
 def without_effect(

@@ -20,7 +20,11 @@ from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
-SANITIZE = r".*secret$|.*password$|.*sasl\.jaas\.config$|.*basic\.auth\.user\.info|.*registry\.auth\.client-secret"
+SANITIZE = (
+    r".*secret$|.*password$|.*sasl\.jaas\.config$|.*basic\.auth\.user\.info|.*registry\.auth\.client-secret"
+    # Beyond the reference's: what families without effect may hold.
+    r"|.*token$|.*api\.?key$|.*\.keystore\.key$|.*request\.headers?\..*"
+)
 # In an address: scheme://user:password@host.
 _PASSWORD = re.compile(r"(://[^/@:]*:)[^/@]*@")
 _PLAIN = TableNaming()

@@ -12,7 +12,9 @@ from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
 
 # Names of properties that may hold a secret although no connector declares them, and user names with passwords in URLs.
 _SECRET = re.compile(
-    r".*(password|secret|token|credential|api\.?key|private|jaas|(account|access|sas)[._-]?key).*", re.IGNORECASE
+    r".*(password|secret|token|credential|api\.?key|private|jaas|(account|access|sas)[._-]?key|keystore\.key|user\.info"
+    r"|request\.headers?\.).*",
+    re.IGNORECASE,
 )
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
 # A shorter secret would be found in every text.

@@ -20,7 +20,7 @@ _NAME = "schema registry"
 def check(definition: Definition) -> Iterator[Finding]:
     """A finding for the registry, and one for each schema that it would refuse. Registers nothing. Raises ConfigError.
 
-    What transforms make of records is not known before there are records.
+    What transforms and CloudEvents make of records is not known before there are records: a warning says so.
     """
     config = definition.config()
     found = forms(config)
@@ -30,9 +30,10 @@ def check(definition: Definition) -> Iterator[Finding]:
     except SinkError as error:
         yield _problem(error)
         return
-    if not found or config[TRANSFORM_NAMES]:
-        return
+    yield from _unasked(definition)
     steps = parse(definition.steps_text())
+    if not found or _has_transforms(definition):
+        return
     try:
         source = definition.package().source_block(config)
         wanted = list(schemas(found, _tables(definition), config, source, lambda topic: renamed_by(steps, topic)))
@@ -43,6 +44,26 @@ def check(definition: Definition) -> Iterator[Finding]:
     if not problems:
         subjects = len({each.subject for each in wanted})
         yield Finding(_NAME, True, f"it takes the schemas of the captured tables, subjects: {subjects}")
+
+
+def _has_transforms(definition: Definition) -> bool:
+    return bool(definition.config()[TRANSFORM_NAMES]) or any("transform" in step for step in definition.steps)
+
+
+def _unasked(definition: Definition) -> Iterator[Finding]:
+    """The warning that the registry may refuse schemas that are not known yet."""
+    config = definition.config()
+    if of_cloud_events(config):
+        made = "CloudEvents"
+    elif forms(config) and _has_transforms(definition):
+        made = "transforms"
+    else:
+        return
+    what = f"not asked about: the schemas that {made} make are known with the first records"
+    remedy = (
+        "start with a table whose subjects are new, or watch the first records: a refused schema stops the pipeline"
+    )
+    yield Finding(_NAME, None, what, remedy)
 
 
 def _tables(definition: Definition) -> list[TableSchema]:

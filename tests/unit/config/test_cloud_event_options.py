@@ -14,6 +14,11 @@ BASE = {
 }
 CONFLUENT = {**BASE, "value.converter.avro.schema.registry.url": "http://v:8081"}
 APICURIO = {**BASE, "value.converter.avro.apicurio.registry.url": "http://v:8080/apis/registry/v2"}
+PROXY = {
+    "value.converter.avro.apicurio.registry.proxy.host": "proxy",
+    "value.converter.avro.apicurio.registry.proxy.port": "3128",
+    "value.converter.avro.apicurio.registry.proxy.username": "u",
+}
 OAUTH = {
     f"value.converter.avro.{name}": value
     for name, value in {
@@ -75,6 +80,12 @@ OF_CONFLUENT: list[tuple[str, str, dict[str, str]]] = [
     ("value.converter.avro.bearer.auth.logical.cluster", "other", OAUTH),
     ("value.converter.avro.bearer.auth.identity.pool.id", "other", OAUTH),
     ("value.converter.avro.bearer.auth.cache.expiry.buffer.seconds", "7", OAUTH),
+    ("value.converter.avro.request.header.Authorization", "Bearer t", {}),
+    ("value.converter.avro.proxy.host", "proxy", {"value.converter.avro.proxy.port": "3128"}),
+    ("value.converter.avro.proxy.port", "3128", {"value.converter.avro.proxy.host": "proxy"}),
+    ("value.converter.avro.http.connect.timeout.ms", "7", {}),
+    ("value.converter.avro.http.read.timeout.ms", "7", {}),
+    ("value.converter.avro.schema.registry.ssl.endpoint.identification.algorithm", "", {}),
 ]
 
 OF_APICURIO: list[tuple[str, str, dict[str, str]]] = [
@@ -109,6 +120,13 @@ OF_APICURIO: list[tuple[str, str, dict[str, str]]] = [
     ("value.converter.avro.apicurio.registry.tls.truststore.location", "/x", {}),
     ("value.converter.avro.apicurio.registry.tls.keystore.location", "/x", {}),
     ("value.converter.avro.apicurio.registry.tls.key.password", "x", {}),
+    ("value.converter.avro.apicurio.registry.tls.verify-host", "false", {}),
+    ("value.converter.avro.apicurio.registry.tls.trust-all", "true", {}),
+    ("value.converter.avro.apicurio.registry.request.headers.Authorization", "Bearer t", {}),
+    ("value.converter.avro.apicurio.registry.proxy.host", "other", PROXY),
+    ("value.converter.avro.apicurio.registry.proxy.port", "3129", PROXY),
+    ("value.converter.avro.apicurio.registry.proxy.username", "v", PROXY),
+    ("value.converter.avro.apicurio.registry.proxy.password", "p", PROXY),
     (
         "value.converter.avro.apicurio.registry.auth.service.token.endpoint",
         "http://other",

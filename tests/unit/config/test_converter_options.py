@@ -94,6 +94,12 @@ SECRETS = (
     "value.converter.schema.registry.ssl.key.password",
     "key.converter.apicurio.registry.auth.password",
     "value.converter.apicurio.registry.tls.key.password",
+    "key.converter.request.header.Authorization",
+    "value.converter.request.header.X-Own",
+    "value.converter.avro.request.header.X-Own",
+    "value.converter.apicurio.registry.request.headers.X-Own",
+    "value.converter.apicurio.registry.proxy.password",
+    "value.converter.apicurio.registry.request.ssl.key.password",
 )
 
 
@@ -171,6 +177,20 @@ OF_CONFLUENT: list[tuple[str, str, dict[str, str]]] = [
     ("value.converter.bearer.auth.identity.pool.id", "other", OAUTH["value.converter"]),
     ("value.converter.bearer.auth.cache.expiry.buffer.seconds", "7", OAUTH["value.converter"]),
 ]
+OF_CONFLUENT += [
+    ("key.converter.request.header.Authorization", "Bearer t", {}),
+    ("key.converter.proxy.host", "proxy", {"key.converter.proxy.port": "3128"}),
+    ("key.converter.proxy.port", "3128", {"key.converter.proxy.host": "proxy"}),
+    ("key.converter.http.connect.timeout.ms", "7", {}),
+    ("key.converter.http.read.timeout.ms", "7", {}),
+    ("key.converter.schema.registry.ssl.endpoint.identification.algorithm", "", {}),
+    ("value.converter.request.header.Authorization", "Bearer t", {}),
+    ("value.converter.proxy.host", "proxy", {"value.converter.proxy.port": "3128"}),
+    ("value.converter.proxy.port", "3128", {"value.converter.proxy.host": "proxy"}),
+    ("value.converter.http.connect.timeout.ms", "7", {}),
+    ("value.converter.http.read.timeout.ms", "7", {}),
+    ("value.converter.schema.registry.ssl.endpoint.identification.algorithm", "", {}),
+]
 OF_APICURIO: list[tuple[str, str, dict[str, str]]] = [
     ("key.converter.apicurio.registry.auto-register", "true", {}),
     ("key.converter.apicurio.registry.auto-register.if-exists", "CREATE_VERSION", {}),
@@ -239,6 +259,40 @@ OF_APICURIO: list[tuple[str, str, dict[str, str]]] = [
     ("value.converter.apicurio.registry.auth.client.id", "other", OAUTH["value.converter"]),
     ("value.converter.apicurio.registry.auth.client.secret", "other", OAUTH["value.converter"]),
     ("value.converter.apicurio.registry.auth.client.scope", "other", OAUTH["value.converter"]),
+]
+PROXIES = {
+    "key": {
+        "key.converter.apicurio.registry.proxy.host": "proxy",
+        "key.converter.apicurio.registry.proxy.port": "3128",
+        "key.converter.apicurio.registry.proxy.username": "u",
+    },
+    "value": {
+        "value.converter.apicurio.registry.proxy.host": "proxy",
+        "value.converter.apicurio.registry.proxy.port": "3128",
+        "value.converter.apicurio.registry.proxy.username": "u",
+    },
+}
+OF_APICURIO += [
+    ("key.converter.apicurio.registry.request.headers.Authorization", "Bearer t", {}),
+    ("key.converter.apicurio.registry.tls.verify-host", "false", {}),
+    ("key.converter.apicurio.registry.tls.trust-all", "true", {}),
+    ("key.converter.apicurio.registry.request.ssl.truststore.location", "/x", {}),
+    ("key.converter.apicurio.registry.request.ssl.keystore.location", "/x", {}),
+    ("key.converter.apicurio.registry.request.ssl.key.password", "x", {}),
+    ("key.converter.apicurio.registry.proxy.host", "other", PROXIES["key"]),
+    ("key.converter.apicurio.registry.proxy.port", "3129", PROXIES["key"]),
+    ("key.converter.apicurio.registry.proxy.username", "v", PROXIES["key"]),
+    ("key.converter.apicurio.registry.proxy.password", "p", PROXIES["key"]),
+    ("value.converter.apicurio.registry.request.headers.Authorization", "Bearer t", {}),
+    ("value.converter.apicurio.registry.tls.verify-host", "false", {}),
+    ("value.converter.apicurio.registry.tls.trust-all", "true", {}),
+    ("value.converter.apicurio.registry.request.ssl.truststore.location", "/x", {}),
+    ("value.converter.apicurio.registry.request.ssl.keystore.location", "/x", {}),
+    ("value.converter.apicurio.registry.request.ssl.key.password", "x", {}),
+    ("value.converter.apicurio.registry.proxy.host", "other", PROXIES["value"]),
+    ("value.converter.apicurio.registry.proxy.port", "3129", PROXIES["value"]),
+    ("value.converter.apicurio.registry.proxy.username", "v", PROXIES["value"]),
+    ("value.converter.apicurio.registry.proxy.password", "p", PROXIES["value"]),
 ]
 
 
@@ -349,3 +403,104 @@ def test_a_client_of_oauth_without_its_secret_is_told() -> None:
     with pytest.raises(ConfigError, match=r"bearer.auth.client.secret: A value is required") as caught:
         configured({**CONFLUENT, **given})
     assert "apicurio.registry.auth.client.secret: A value is required" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("own", "what"),
+    [
+        ({"request.header.Authorization": "Bearer s3cret\nX: y"}, "no header of HTTP can have this value"),
+        ({"request.header.Authorization": "Bearer s3cr\u00e9t"}, "no header of HTTP can have this value"),
+        ({"request.header.My Key": "s3cret"}, "no header of HTTP can have this name"),
+    ],
+)
+def test_what_is_no_header_is_told_without_its_value(own: dict[str, str], what: str) -> None:
+    with pytest.raises(ConfigError, match=what) as caught:
+        registry_form(configured({**CONFLUENT, **{f"key.converter.{name}": own[name] for name in own}}), "key")
+    assert "s3cr" not in str(caught.value)
+
+
+def test_a_line_break_at_the_end_of_a_secret_is_no_part_of_it() -> None:
+    given = {"key.converter.request.header.X-Own": "s3cret\n"}
+    assert ConfluentSettings.of(configured({**CONFLUENT, **given}), "key", "key.converter").address.headers == (
+        ("X-Own", "s3cret"),
+    )
+
+
+# What would change bytes or subjects and does not, or needs what is not there.
+REFUSED = {
+    "value.schema.id.serializer": "io.confluent.kafka.serializers.schema.id.HeaderSchemaIdSerializer",
+    "use.schema.id": "7",
+    "use.latest.with.metadata": "application.version=v1",
+    "context.name.strategy": "com.example.Contexts",
+    "schema.format": "resolved",
+    "rule.executors": "encrypt",
+    "rule.executors.encrypt.param.secret.access.key": "s3cret",
+    "schema.registry.ssl.keystore.key": "-----BEGIN PRIVATE KEY----- s3cret",
+    "apicurio.registry.avro.encoding": "JSON",
+    "apicurio.registry.artifact.version": "3",
+    "apicurio.registry.canonicalize": "true",
+    "apicurio.registry.headers.value.globalId.name": "id",
+    "apicurio.registry.tls.client-key": "s3cret",
+}
+
+
+@pytest.mark.parametrize("prefix", ["value.converter", "value.converter.avro"])
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_would_change_bytes_or_subjects_is_refused_with_what_to_do(name: str, prefix: str) -> None:
+    with pytest.raises(ConfigError, match=r"not supported|must be one of") as caught:
+        configured({**CONFLUENT, f"{prefix}.{name}": REFUSED[name]})
+    assert str(caught.value).endswith(")")
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("value.schema.id.serializer", "io.confluent.kafka.serializers.schema.id.PrefixSchemaIdSerializer"),
+        ("context.name.strategy", "io.confluent.kafka.serializers.context.NullContextNameStrategy"),
+        ("apicurio.registry.avro.encoding", "binary"),
+        ("apicurio.registry.canonicalize", "false"),
+        ("max.retries", "5"),
+    ],
+)
+def test_the_references_defaults_may_be_given(name: str, value: str) -> None:
+    assert configured({**CONFLUENT, f"value.converter.{name}": value}).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("value.converter.auto.register.schema", "value.converter.auto.register.schemas"),
+        ("key.converter.schema.enable", "key.converter.schemas.enable"),
+        ("header.converter.schema.enable", "header.converter.schemas.enable"),
+        ("value.converter.apicurio.registry.autoregister", "value.converter.apicurio.registry.auto-register"),
+    ],
+)
+def test_a_misspelt_setting_is_warned_of_with_the_nearest_name(name: str, near: str) -> None:
+    (warning,) = configured({**CONFLUENT, name: "false"}).warnings
+    assert (warning.name, warning.message) == (name, "unknown property, ignored")
+    assert warning.remedy == f"did you mean {near}?"
+
+
+def test_a_setting_like_no_other_is_warned_of_without_a_name() -> None:
+    (warning,) = configured({**CONFLUENT, "value.converter.what.is.this": "x"}).warnings
+    assert (warning.message, warning.remedy) == ("unknown property, ignored", "remove it")
+
+
+def test_the_older_names_of_apicurios_certificates_are_taken() -> None:
+    older = {f"request.ssl.{name}": f"/{name}" for name in ("truststore.location", "keystore.location")}
+    found = apicurio("key", {**older, "request.ssl.key.password": "x"}).address
+    assert (found.trusted, found.own, found.key_password) == ("/truststore.location", "/keystore.location", "x")
+
+
+@pytest.mark.parametrize("part", ["key", "value"])
+@pytest.mark.parametrize(
+    ("kind", "remedy"),
+    [
+        ("org.apache.kafka.connect.converters.LongConverter", "StringConverter, which writes a number as its digits"),
+        ("io.debezium.converters.BinaryDataConverter", "converters.ByteArrayConverter where all records are bytes"),
+    ],
+)
+def test_other_converters_of_connect_are_refused_with_what_to_take(part: str, kind: str, remedy: str) -> None:
+    with pytest.raises(ConfigError, match=remedy):
+        configured({f"{part}.converter": kind})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tailrace.config.converter_names import CONFLUENT_AVRO
 from tailrace.errors import SourceError
 from tailrace.pipeline.masked import masked, secrets, shown, without_secrets
 from tests.unit.operate.made import figures
@@ -68,3 +69,11 @@ def test_an_error_is_told_without_secrets() -> None:
     assert str(told) == "https://********@h/********: no answer for ********\n  Remedy: look at ********"
     bare = masked(SourceError("no answer"), [])
     assert (bare.what, bare.where, bare.remedy) == ("no answer", None, None)
+
+
+def test_a_header_of_a_registrys_requests_is_a_secret() -> None:
+    name = "value.converter.request.header.Authorization"
+    given = {"value.converter": CONFLUENT_AVRO, "value.converter.schema.registry.url": "http://r:1"}
+    found = figures(**given, **{name: "Bearer s3cret"})
+    assert shown(found.definition, found.config)[name] == "********"
+    assert without_secrets("the proxy got Bearer s3cret", found.definition, found.config) == "the proxy got ********"

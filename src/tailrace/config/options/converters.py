@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
-from tailrace.config.converter_names import APICURIO, BYTES, CLOUD_EVENTS, CONFLUENT, JSON, SIMPLE, STRING
+from tailrace.config.converter_names import APICURIO, BYTES, CLOUD_EVENTS, CONFLUENT, JSON, OTHERS, SIMPLE, STRING
 from tailrace.config.kinds import COUNT, FLAG, INT, TEXT, choice, optional
-from tailrace.config.option import Alias, Option, OptionStatus
+from tailrace.config.option import JVM, Alias, Option, OptionStatus
+from tailrace.config.options import registry_clients
 from tailrace.config.options.cloud_events import SETTINGS as OF_CLOUD_EVENTS
+from tailrace.config.options.registry_clients import quiet, refused
 
 CONNECT = OptionStatus.CONNECT
 
@@ -37,49 +38,9 @@ FOUR_BYTES = (f"{_SERDE}Default4ByteIdHandler", f"{_SERDE}Legacy4ByteIdHandler")
 EIGHT_BYTES = (f"{_SERDE}Legacy8ByteIdHandler", f"{_SERDE}DefaultIdHandler")
 _NO_ENUMS = "no schema of these connectors is an enum or a union in Avro"
 _PROCESS_CACHE = "each process keeps the ids of all its schemas"
+_NO_RULES = "rules of data contracts are not run: remove them, or encrypt and check by transforms"
 _NOT_READ = "the registry reads the token"
-_PEM = "files are PEM whatever this says"
 _ENDPOINT = "set apicurio.registry.auth.service.token.endpoint: URL/realms/REALM/protocol/openid-connect/token"
-_NO_PASSWORD = "certificates in PEM have none"
-
-
-class Certificates(NamedTuple):
-    """The settings of the certificates of a registry's client."""
-
-    truststore: Option[str | None]
-    keystore: Option[str | None]
-    key_password: Option[str | None]
-
-    @staticmethod
-    def of(prefix: str, whose: str) -> Certificates:
-        """The settings below a prefix."""
-        return Certificates(
-            Option(
-                f"{prefix}truststore.location",
-                optional(TEXT),
-                None,
-                f"{whose}: a file with certificates to trust, in PEM.",
-            ),
-            Option(
-                f"{prefix}keystore.location",
-                optional(TEXT),
-                None,
-                f"{whose}: a file with own key and certificate, in PEM.",
-            ),
-            Option(
-                f"{prefix}key.password", optional(TEXT), None, f"{whose}: the password of the own key.", secret=True
-            ),
-        )
-
-    def all(self) -> Iterator[Option[object]]:
-        """These, and those that have no effect."""
-        for store in (self.truststore, self.keystore):
-            yield store
-            yield Option(store.name.replace(".location", ".type"), optional(TEXT), None, "Its form.", CONNECT, _PEM)
-        yield self.key_password
-        for store in (self.truststore, self.keystore):
-            name = store.name.replace(".location", ".password")
-            yield Option(name, optional(TEXT), None, "Its password.", CONNECT, _NO_PASSWORD, secret=True)
 
 
 def _login(own: str, meaning: str, *, secret: bool = False) -> Option[str | None]:
@@ -119,7 +80,6 @@ _JSON_SCHEMA = (
     ),
     Option("use.optional.for.nonrequired", FLAG, "false", "Of schemas.", CONNECT, "it is for reading records"),
 )
-SCHEMA_REGISTRY_SSL = Certificates.of("schema.registry.ssl.", "Confluent")
 SUBJECT_NAME_STRATEGY = {
     part: Option(
         f"{part}.subject.name.strategy",
@@ -129,6 +89,23 @@ SUBJECT_NAME_STRATEGY = {
     )
     for part in ("key", "value")
 }
+# The reference's own classes that do what is done here; others change bytes or subjects.
+_PREFIX_IDS = "io.confluent.kafka.serializers.schema.id.PrefixSchemaIdSerializer"
+_HEADER_IDS = "io.confluent.kafka.serializers.schema.id.HeaderSchemaIdSerializer"
+_NO_GUIDS = "ids stand before each record: remove it, which readers with DualSchemaIdDeserializer, their default, read"
+SCHEMA_ID_SERIALIZER = {
+    part: Option(
+        f"{part}.schema.id.serializer",
+        choice(_PREFIX_IDS, refused={_HEADER_IDS: _NO_GUIDS}, otherwise=_NO_GUIDS),
+        _PREFIX_IDS,
+        "Confluent: where the id of a schema is written.",
+        CONNECT,
+        "the only value is what is done",
+    )
+    for part in ("key", "value")
+}
+_CONTEXT = "io.confluent.kafka.serializers.context.NullContextNameStrategy"
+_IN_ADDRESS = "write the context into the address: https://registry:8081/contexts/:.NAME:"
 SCHEMA_REGISTRY_URL = Option(
     "schema.registry.url", optional(TEXT), None, "Confluent: addresses of the registry, separated by commas."
 )
@@ -147,7 +124,46 @@ _CONFLUENT = (
     ALLOW_OPTIONAL_MAP_KEYS := Option(
         "allow.optional.map.keys", FLAG, "false", "Confluent: maps with optional keys are maps of Avro."
     ),
-    Option("max.schemas.per.subject", INT, "1000", "Size of a cache.", CONNECT, _PROCESS_CACHE),
+    *quiet(
+        _PROCESS_CACHE,
+        "max.schemas.per.subject",
+        "latest.cache.size",
+        "latest.cache.ttl.sec",
+        "missing.cache.size",
+        "missing.id.cache.ttl.sec",
+        "missing.version.cache.ttl.sec",
+        "missing.schema.cache.ttl.sec",
+    ),
+    *refused(
+        "every table has a schema of its own: register the schemas, and set use.latest.version=true with "
+        "auto.register.schemas=false",
+        "use.schema.id",
+        "use.schema.guid",
+        "use.latest.with.metadata",
+    ),
+    Option(
+        "context.name.strategy",
+        choice(_CONTEXT, otherwise=_IN_ADDRESS),
+        _CONTEXT,
+        "Confluent: the context of subjects.",
+        CONNECT,
+        "the only value is what is done",
+    ),
+    *refused("schemas are registered in the form that AvroData gives them", "schema.format"),
+    *refused(_NO_RULES, "rule.executors", "rule.actions"),
+    *refused(_NO_RULES, "rule.executors.*", "rule.actions.*", secret=True),
+    *quiet(_NO_RULES, "rule.service.loader.enable", "rule.metrics.enable", "execution.environment"),
+    *quiet("tags of schemas are not copied to new versions", "propagate.schema.tags"),
+    *quiet("it goes with use.schema.id", "id.compatibility.strict"),
+    *quiet(
+        "it is for reading records",
+        "key.schema.id.deserializer",
+        "value.schema.id.deserializer",
+        "schema.reflection",
+        "flatten.singleton.unions",
+    ),
+    *quiet("records are generic, and their values plain", "avro.use.logical.type.converters"),
+    *quiet("schemas of these connectors have none", "avro.remove.java.properties", "discard.type.doc.default"),
     Option("latest.compatibility.strict", FLAG, "true", "A check.", CONNECT, "data and schema must be alike"),
     BASIC_AUTH_CREDENTIALS_SOURCE := Option(
         "basic.auth.credentials.source",
@@ -187,9 +203,8 @@ _CONFLUENT = (
     BEARER_AUTH_IDENTITY_POOL_ID := Option(
         "bearer.auth.identity.pool.id", optional(TEXT), None, "Confluent: the identity pool of the client."
     ),
-    *SCHEMA_REGISTRY_SSL.all(),
+    *registry_clients.OF_CONFLUENT,
 )
-APICURIO_TLS = Certificates.of("apicurio.registry.tls.", "Apicurio")
 _APICURIO = (
     APICURIO_URL := Option(
         "apicurio.registry.url",
@@ -251,6 +266,58 @@ _APICURIO = (
         "Apicurio: how many bytes an id has (eight for API 2, else four).",
     ),
     APICURIO_AS_CONFLUENT := Option("apicurio.registry.as-confluent", FLAG, "false", "Apicurio: ids have four bytes."),
+    Option(
+        "apicurio.registry.avro.encoding",
+        choice("BINARY", refused={"JSON": "take the converter org.apache.kafka.connect.json.JsonConverter, or BINARY"}),
+        "BINARY",
+        "Apicurio: how records are written.",
+        CONNECT,
+        "the only value is what is done",
+    ),
+    Option(
+        "apicurio.registry.canonicalize",
+        choice("false", refused={"true": "schemas are registered as AvroData writes them: remove it"}),
+        "false",
+        "Apicurio: register the canonical form of schemas.",
+        CONNECT,
+        "the only value is what is done",
+    ),
+    *refused(
+        "every table has an artifact of its own: remove it, or set apicurio.registry.find-latest=true to write with "
+        "the latest version",
+        "apicurio.registry.artifact.version",
+        "apicurio.registry.artifact.schema.location",
+    ),
+    *refused(
+        "headers have the names apicurio.value.globalId and so on: remove it, and the same in consumers",
+        "apicurio.registry.headers.<part>.<field>.name",
+        "apicurio.registry.headers.handler",
+    ),
+    *refused(
+        JVM,
+        "apicurio.registry.schema-resolver",
+        "apicurio.registry.converter.serializer",
+    ),
+    *quiet(
+        _PROCESS_CACHE,
+        "apicurio.registry.cache-latest",
+        "apicurio.registry.fault-tolerant-refresh",
+        "apicurio.registry.background-refresh-enabled",
+        "apicurio.registry.avro.schema-cache-size",
+    ),
+    *quiet(
+        "it is for reading records",
+        "apicurio.registry.converter.deserializer",
+        "apicurio.registry.deserializer.dereference-schema",
+        "apicurio.registry.use-specific-avro-reader",
+        "apicurio.registry.fallback.artifact-id",
+        "apicurio.registry.fallback.group-id",
+        "apicurio.registry.fallback.version",
+        "apicurio.registry.fallback.provider",
+    ),
+    *quiet("records are generic", "apicurio.registry.avro-datum-provider"),
+    *quiet("the property key.converter or value.converter says it", "apicurio.registry.is-key"),
+    *quiet("schemas and records are made together", "apicurio.registry.serde.validation-enabled"),
     APICURIO_AUTH_USERNAME := _login("username", "user of basic authentication."),
     APICURIO_AUTH_PASSWORD := _login("password", "its password.", secret=True),
     APICURIO_AUTH_ENDPOINT := _login(
@@ -264,7 +331,7 @@ _APICURIO = (
         for own in ("service.url", "realm")
     ),
     Option("apicurio.registry.check-period-ms", COUNT, "30000", "Age of cached schemas.", CONNECT, _PROCESS_CACHE),
-    *APICURIO_TLS.all(),
+    *registry_clients.OF_APICURIO,
 )
 HEADER_CONVERTER = Option(
     "header.converter", choice(*_HEADERS, otherwise=_TAKE_ONE), _HEADERS[0], "Serialises headers."
@@ -272,11 +339,16 @@ HEADER_CONVERTER = Option(
 CONVERTER = {
     "key": Option(
         "key.converter",
-        choice(*_KINDS, refused={CLOUD_EVENTS: _NO_KEYS}, otherwise=_TAKE_ONE),
+        choice(*_KINDS, refused={CLOUD_EVENTS: _NO_KEYS, **OTHERS}, otherwise=_TAKE_ONE),
         JSON,
         "Serialises keys.",
     ),
-    "value": Option("value.converter", choice(*_KINDS, CLOUD_EVENTS, otherwise=_TAKE_ONE), JSON, "Serialises values."),
+    "value": Option(
+        "value.converter",
+        choice(*_KINDS, CLOUD_EVENTS, refused=OTHERS, otherwise=_TAKE_ONE),
+        JSON,
+        "Serialises values.",
+    ),
     "header": HEADER_CONVERTER,
 }
 
@@ -289,7 +361,6 @@ def converters() -> tuple[Option[object], ...]:
 def _headers() -> Iterator[Option[object]]:
     yield HEADER_CONVERTER
     yield from _json(HEADER_CONVERTER.name, "headers")
-    yield _further(HEADER_CONVERTER.name)
 
 
 def _converter(part: str, plural: str) -> Iterator[Option[object]]:
@@ -305,17 +376,12 @@ def _converter(part: str, plural: str) -> Iterator[Option[object]]:
         yield from _json(f"{name}.json", "CloudEvents")
         for option in _of_registries(part):
             yield _of_cloud_events(option).within(f"{name}.avro")
-    yield _further(name)
-
-
-def _further(name: str) -> Option[object]:
-    note = "the converter has no such setting"
-    return Option(f"{name}.*", optional(TEXT), None, "Further settings.", CONNECT, note)
 
 
 def _of_registries(part: str) -> tuple[Option[object], ...]:
     """The settings of converters with schema registries."""
-    return (*_AVRO, SCHEMA_REGISTRY_URL, SUBJECT_NAME_STRATEGY[part], *_CONFLUENT, *_APICURIO)
+    of_part = (SUBJECT_NAME_STRATEGY[part], SCHEMA_ID_SERIALIZER[part])
+    return (*_AVRO, SCHEMA_REGISTRY_URL, *of_part, *_CONFLUENT, *_APICURIO)
 
 
 def _of_cloud_events(option: Option[object]) -> Option[object]:

@@ -28,16 +28,33 @@ from tailrace.config.options.converters import (
     APICURIO_FIND_LATEST,
     APICURIO_HEADERS_ENABLED,
     APICURIO_ID_HANDLER,
-    APICURIO_TLS,
     APICURIO_URL,
     APICURIO_USE_ID,
     EIGHT_BYTES,
     FOUR_BYTES,
 )
+from tailrace.config.options.registry_clients import (
+    APICURIO_PROXY_HOST,
+    APICURIO_PROXY_PASSWORD,
+    APICURIO_PROXY_PORT,
+    APICURIO_PROXY_USERNAME,
+    APICURIO_REQUEST_HEADERS,
+    APICURIO_TLS,
+    APICURIO_TRUST_ALL,
+    APICURIO_VERIFY_HOST,
+)
 from tailrace.errors import SinkError
 from tailrace.events.avro.schema import PRIMITIVES, records, schema_text
 from tailrace.events.registry.confluent import record_name
-from tailrace.events.registry.http import AT_ONCE_SECONDS, Address, RegistryConnection, RegistryResponse, split_url
+from tailrace.events.registry.http import (
+    AT_ONCE_SECONDS,
+    Address,
+    RegistryConnection,
+    RegistryResponse,
+    given_headers,
+    proxy_url,
+    split_url,
+)
 from tailrace.events.registry.oauth import Credentials
 from tailrace.events.registry.registry import AVRO, Wanted, refused, unlike, unregistered
 
@@ -141,6 +158,15 @@ def _address(own: Config, prefix: str) -> Address:
         login=f"{prefix}auth.username and {prefix}auth.password",
         truststore=f"{prefix}tls.truststore.location",
         client=_client(own, prefix),
+        headers=given_headers(own, APICURIO_REQUEST_HEADERS),
+        checks_name=own[APICURIO_VERIFY_HOST],
+        trusts_all=own[APICURIO_TRUST_ALL],
+        proxy=proxy_url(
+            own[APICURIO_PROXY_HOST],
+            own[APICURIO_PROXY_PORT],
+            own[APICURIO_PROXY_USERNAME],
+            own[APICURIO_PROXY_PASSWORD],
+        ),
     )
 
 

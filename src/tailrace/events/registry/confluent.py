@@ -26,17 +26,34 @@ from tailrace.config.options.converters import (
     BEARER_AUTH_TOKEN,
     NORMALIZE_SCHEMAS,
     SCHEMA_REGISTRY_BASIC_AUTH_USER_INFO,
-    SCHEMA_REGISTRY_SSL,
     SCHEMA_REGISTRY_URL,
     SUBJECT_NAME_STRATEGY,
     USE_LATEST_VERSION,
 )
+from tailrace.config.options.registry_clients import (
+    HTTP_CONNECT_TIMEOUT_MS,
+    HTTP_READ_TIMEOUT_MS,
+    PROXY_HOST,
+    PROXY_PORT,
+    REQUEST_HEADER,
+    SCHEMA_REGISTRY_SSL,
+    SCHEMA_REGISTRY_SSL_IDENTIFICATION,
+)
 from tailrace.errors import SinkError
-from tailrace.events.registry.http import AT_ONCE_SECONDS, Address, RegistryConnection, RegistryResponse, split_url
+from tailrace.events.registry.http import (
+    AT_ONCE_SECONDS,
+    Address,
+    RegistryConnection,
+    RegistryResponse,
+    given_headers,
+    proxy_url,
+    split_url,
+)
 from tailrace.events.registry.oauth import Credentials
 from tailrace.events.registry.registry import AVRO, JSON, Wanted, invalid, refused, unlike, unregistered
 
 _NOT_FOUND, _CONFLICT, _INVALID = 404, 409, 422
+_LEVEL, _TRANSITIVE, _OPEN = "compatibilityLevel", "_TRANSITIVE", "READWRITE"
 
 
 @dataclass(frozen=True)
@@ -107,14 +124,21 @@ def _address(own: Config, prefix: str) -> Address:
         login=f"{prefix}.basic.auth.user.info (with basic.auth.credentials.source=USER_INFO) or bearer.auth.token",
         truststore=f"{certificates}truststore.location",
         client=_client(own, prefix) if source == "OAUTHBEARER" else None,
-        headers=tuple(
-            (header, value)
-            for header, value in (
-                ("target-sr-cluster", own[BEARER_AUTH_LOGICAL_CLUSTER]),
-                ("Confluent-Identity-Pool-Id", own[BEARER_AUTH_IDENTITY_POOL_ID]),
-            )
-            if source and value
+        headers=(
+            *given_headers(own, REQUEST_HEADER),
+            *(
+                (header, value)
+                for header, value in (
+                    ("target-sr-cluster", own[BEARER_AUTH_LOGICAL_CLUSTER]),
+                    ("Confluent-Identity-Pool-Id", own[BEARER_AUTH_IDENTITY_POOL_ID]),
+                )
+                if source and value
+            ),
         ),
+        checks_name=own[SCHEMA_REGISTRY_SSL_IDENTIFICATION] == "https",
+        proxy=proxy_url(own[PROXY_HOST], own[PROXY_PORT]),
+        connect_seconds=own[HTTP_CONNECT_TIMEOUT_MS] / 1000,
+        answer_seconds=own[HTTP_READ_TIMEOUT_MS] / 1000,
     )
 
 
@@ -148,9 +172,10 @@ class ConfluentRegistry:
         """See Registry."""
         with closing(RegistryConnection(self._settings.address, AT_ONCE_SECONDS)) as http:
             answer = http.ask("GET", "/subjects")
-        if not answer.is_good:
-            raise self._failed("the subjects", answer)
-        return f"{self._settings.address.shown} answers, subjects: {len(answer.body)}"
+            if not answer.is_good:
+                raise self._failed("the subjects", answer)
+            level = http.setting("/config", _LEVEL)
+        return f"{self._settings.address.shown} answers, subjects: {len(answer.body)}, rule {level or 'unknown'}"
 
     def id(self, wanted: Wanted) -> int:
         """See Registry."""
@@ -184,15 +209,35 @@ class ConfluentRegistry:
             except SinkError as error:
                 return error
             return None
-        path = f"/compatibility/subjects/{quote(subject, safe='')}/versions/latest"
-        answer = self._http.ask("POST", path, _body(wanted), {"verbose": "true"})
+        # Apicurio asked for all versions compares all, whatever the rule is.
+        versions = "versions" if (self._level(subject) or "").endswith(_TRANSITIVE) else "versions/latest"
+        path = f"/compatibility/subjects/{quote(subject, safe='')}/{versions}"
+        answer = self._http.ask("POST", path, _body(wanted), {"verbose": "true", **self._query()})
         if answer.status == _NOT_FOUND:  # the first version of the subject
-            return None
+            return self._closed(subject, wanted)
         if answer.status == _INVALID:
             return invalid(subject, answer.message, wanted)
         if not answer.is_good:
             return self._failed(subject, answer)
-        return None if answer.body.get("is_compatible") else self._conflict(subject, wanted, answer)
+        if not answer.body.get("is_compatible"):
+            return self._conflict(subject, wanted, answer)
+        return self._closed(subject, wanted)
+
+    def _closed(self, subject: str, wanted: Wanted) -> SinkError | None:
+        """The error for a schema that is not there, of a subject that takes none. Apicurio has no modes."""
+        mode = self._http.setting(f"/mode/{quote(subject, safe='')}", "mode")
+        if mode in (None, _OPEN) or self._http.ask("POST", _path(subject), _body(wanted), self._query()).is_good:
+            return None
+        return SinkError(
+            f"the subject takes no schemas, its mode is {mode}",
+            where=f"subject {subject}",
+            remedy=f"set the mode of {subject} to {_OPEN}, or register the schema there",
+        )
+
+    def _level(self, subject: str) -> str | None:
+        """The compatibility level of a subject, None where the registry does not say it."""
+        of_subject = self._http.setting(f"/config/{quote(subject, safe='')}", _LEVEL)
+        return of_subject or self._http.setting("/config", _LEVEL)
 
     def _query(self) -> dict[str, str]:
         return {"normalize": "true"} if self._settings.normalizes else {}
@@ -202,14 +247,10 @@ class ConfluentRegistry:
         latest = self._http.ask("GET", _path(subject, "/versions/latest"))
         if not latest.is_good:
             return self._failed(subject, answer)
-        rule = self._http.ask("GET", f"/config/{quote(subject, safe='')}", query={"defaultToGlobal": "true"})
-        if not rule.is_good:
-            rule = self._http.ask("GET", "/config")
-        level = rule.body.get("compatibilityLevel") if rule.is_good else None
         said = "; ".join(map(str, answer.body.get("messages", ()))) or answer.message
         if answer.is_good and not answer.body.get("messages"):
             said = "it is not compatible"
-        return refused(subject, level, wanted.difference(json.loads(latest.body["schema"])), said)
+        return refused(subject, self._level(subject), wanted.difference(json.loads(latest.body["schema"])), said)
 
     def _failed(self, subject: str, answer: RegistryResponse) -> SinkError:
         return SinkError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import ssl
 import time
 from collections.abc import Mapping
@@ -10,8 +11,10 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
+from tailrace.config import Config
+from tailrace.config.option import Option
 from tailrace.errors import ConfigError, SinkAwayError, SinkError
 from tailrace.events.registry.oauth import Credentials, Tokens
 
@@ -30,6 +33,7 @@ _CONVERT = (
     "-deststoretype PKCS12, then openssl pkcs12 -in x.p12 -out x.pem"
 )
 _UNKNOWN_USER, _NOT_ALLOWED = 401, 403
+_NAME, _VALUE = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"), re.compile(r"[\t\x20-\x7e]*")
 _PASSING = (429, 500, 502, 503, 504)
 
 
@@ -37,7 +41,8 @@ _PASSING = (429, 500, 502, 503, 504)
 class Address:
     """Where a registry is and who asks: `user` is name and password, `client` gets tokens.
 
-    `login` and `truststore` name properties; `headers` are sent with each request.
+    `login` and `truststore` name properties; `headers` are sent with each request to the registry, and to nobody else;
+    `proxy` is the address of a proxy. Without `checks_name` a certificate may be for another server.
 
     `trusted` and `own` are files in PEM: certificates to trust, and a key with its certificate.
     """
@@ -52,7 +57,12 @@ class Address:
     login: str = ""
     truststore: str = ""
     client: Credentials | None = None
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    checks_name: bool = True
+    trusts_all: bool = False
+    proxy: str | None = field(default=None, repr=False)
+    connect_seconds: float = _TIMEOUT_SECONDS
+    answer_seconds: float = _TIMEOUT_SECONDS
 
     @property
     def shown(self) -> str:
@@ -90,6 +100,32 @@ def split_url(url: str) -> tuple[str, tuple[str, str] | None]:
     return urlunsplit((parts.scheme, host, parts.path, parts.query, "")), user
 
 
+def given_headers(own: Config, family: Option[str]) -> tuple[tuple[str, str], ...]:
+    """The headers of a converter's family. Raises ConfigError for one that HTTP cannot have, without its value."""
+    found, start = sorted(own.members(family).items()), len(family.name) - 1
+    for name, _ in found:
+        if not _NAME.fullmatch(name[start:]):
+            raise ConfigError("no header of HTTP can have this name", where=name, remedy="write letters, digits and -")
+    return tuple((name[start:], _sendable(name, value)) for name, value in found)
+
+
+def _sendable(where: str, value: str) -> str:
+    """The value of a header. A secret from a file often ends with a line break."""
+    if not _VALUE.fullmatch(value.strip()):
+        raise ConfigError(
+            "no header of HTTP can have this value", where=where, remedy="write characters of ASCII, in one line"
+        )
+    return value.strip()
+
+
+def proxy_url(host: str | None, port: int, user: str | None = None, password: str | None = None) -> str | None:
+    """The address of a proxy, None without one. The reference takes a host without a port for none."""
+    if not host or port < 0:
+        return None
+    login = f"{quote(user, safe='')}:{quote(password or '', safe='')}@" if user else ""
+    return f"http://{login}{host}:{port}"
+
+
 class RegistryConnection:
     """A connection to one registry. Keep it: it stays connected."""
 
@@ -97,11 +133,15 @@ class RegistryConnection:
         self.address = address
         self._patience = patience_seconds
         self._library = library()
-        headers = {"Accept": "application/json, application/vnd.schemaregistry.v1+json", **dict(address.headers)}
+        # Of each request and not of the client, which asks a server of tokens as well.
+        self._headers = {"Accept": "application/json, application/vnd.schemaregistry.v1+json", **dict(address.headers)}
         if address.token is not None:
-            headers["Authorization"] = f"Bearer {address.token}"
+            self._headers["Authorization"] = f"Bearer {_sendable('the token of the schema registry', address.token)}"
         self._client: httpx.Client = self._library.Client(
-            auth=address.user, headers=headers, timeout=_TIMEOUT_SECONDS, verify=_context(address)
+            auth=address.user,
+            timeout=self._library.Timeout(address.answer_seconds, connect=address.connect_seconds),
+            verify=_context(address),
+            proxy=address.proxy,
         )
         self._tokens = None if address.client is None else Tokens(address.client, self._client)
         self._first = 0
@@ -136,6 +176,21 @@ class RegistryConnection:
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
+    def setting(self, path: str, name: str) -> str | None:
+        """A setting of the registry; None where it has none, or does not let the user read it, who may yet register.
+
+        Raises SinkAwayError.
+        """
+        try:
+            answer = self.ask("GET", path, query={"defaultToGlobal": "true"})
+        except SinkAwayError:
+            raise
+        except SinkError as error:
+            log.debug("%s is not read: %s", path, error)
+            return None
+        value = answer.body.get(name) if answer.is_good and isinstance(answer.body, Mapping) else None
+        return None if value is None else str(value)
+
     def close(self) -> None:
         """Disconnect."""
         self._client.close()
@@ -150,7 +205,7 @@ class RegistryConnection:
             try:
                 sent = {"content": body} if isinstance(body, str) else {"json": body}
                 known = {} if self._tokens is None else self._tokens.header()
-                url, all_headers = self.address.urls[place] + path, {**headers, **known}
+                url, all_headers = self.address.urls[place] + path, {**self._headers, **headers, **known}
                 response = self._client.request(method, url, params=query, headers=all_headers, **sent)
             except self._library.TransportError as error:
                 if "CERTIFICATE_VERIFY_FAILED" in str(error):
@@ -200,7 +255,9 @@ def _json(response: httpx.Response) -> Any:
 
 def _context(address: Address) -> ssl.SSLContext | bool:
     """The certificates to trust and to show. Raises ConfigError for files that are not PEM."""
-    if address.trusted is None and address.own is None:
+    if address.trusts_all and address.own is None:
+        return False
+    if address.trusted is None and address.own is None and address.checks_name:
         return True
     file = address.trusted or ""
     try:
@@ -208,6 +265,9 @@ def _context(address: Address) -> ssl.SSLContext | bool:
         if address.own is not None:
             file = address.own
             context.load_cert_chain(address.own, password=address.key_password or "")
+        context.check_hostname = address.checks_name and not address.trusts_all
+        if address.trusts_all:
+            context.verify_mode = ssl.CERT_NONE
     except (OSError, ssl.SSLError) as error:
         is_there = Path(file).is_file()
         raise ConfigError(
