@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
@@ -13,7 +12,7 @@ from tailrace.config.kinds import InvalidValue, T
 from tailrace.config.misspelt import Elsewhere, Foreign, meant
 from tailrace.config.option import HIDDEN, Option, OptionStatus, OptionTable, without_salt
 from tailrace.config.options.runtime import CUSTOM_SANITIZE_PATTERN
-from tailrace.errors import ConfigError
+from tailrace.errors import ConfigError, without_passwords
 from tailrace.javalike.patterns import compile_pattern
 from tailrace.model.table_id import TableNaming
 from tailrace.override import override
@@ -21,8 +20,6 @@ from tailrace.override import override
 log = logging.getLogger(__name__)
 
 SANITIZE = r".*secret$|.*password$|.*sasl\.jaas\.config$|.*basic\.auth\.user\.info|.*registry\.auth\.client-secret"
-# In an address: scheme://user:password@host.
-_PASSWORD = re.compile(r"(://[^/@:]*:)[^/@]*@")
 _PLAIN = TableNaming()
 _NEVER = "what selects or hides data is never ignored"
 _said: set[str] = set()
@@ -98,9 +95,7 @@ class Config:
         """`given` with every secret masked, for logs."""
         masked = compile_pattern(self[CUSTOM_SANITIZE_PATTERN] or SANITIZE)
         return {
-            without_salt(name): HIDDEN
-            if name in self.secrets or masked.fullmatch(name)
-            else _PASSWORD.sub(rf"\1{HIDDEN}@", value)
+            without_salt(name): HIDDEN if name in self.secrets or masked.fullmatch(name) else without_passwords(value)
             for name, value in self.given.items()
         }
 
