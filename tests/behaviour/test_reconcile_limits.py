@@ -126,7 +126,10 @@ def test_partitions_masks_and_columns_left_out(database: Database, tmp_path: Pat
         "column__mask__with__5__chars": "public.p.code",
     }
     with following(database, tmp_path, **options) as pipeline:
-        assert compared(pipeline, "public.p").outcome == "equal"
+        found = compared(pipeline, "public.p")
+        assert found.outcome == "equal"
+        assert [*found.configured] == ["secret", "code"]
+        assert "masked" in found.configured["code"]
         assert [str(table) for table in Reconciler(pipeline.definition, 10).tables([])] == ["public.p"]
         lake(pipeline, "public.p").delete("id IN (3, 13)")
         database.execute("UPDATE p SET code = 'other', secret = 'x' WHERE id = 4")

@@ -80,6 +80,10 @@ class PostgresNow(SourceNow):
         return self._captured[table.id].left_out
 
     @override
+    def excluded(self, table: TableSchema) -> Sequence[str]:
+        return self._captured[table.id].excluded
+
+    @override
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         row = self._connection.execute("SELECT pg_export_snapshot()").fetchone()
         assert row is not None
