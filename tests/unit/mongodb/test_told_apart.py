@@ -13,6 +13,7 @@ from bson import Binary, Code, DBRef, Decimal128, Int64, MaxKey, MinKey, ObjectI
 
 from tailrace.connectors.mongodb.config import resolve
 from tailrace.connectors.mongodb.documents import Documents
+from tailrace.connectors.mongodb.snapshot.reads import value_of
 from tailrace.model.native import native_rows
 from tailrace.model.table import TableId, TableSchema
 from tailrace.model.table_id import DATABASE_TABLE
@@ -94,3 +95,17 @@ def test_excluded_fields_are_named() -> None:
     table, pairs = alike(**{"field.exclude.list": "shop.docs.v"})
     assert pairs
     assert "the excluded fields v" in str(table.column("document").configured)
+
+
+NO_VALUES = (
+    *('{"$oid": "zz"}', '{"$oid": 5}', '{"$numberDecimal": "x"}', '{"$date": {"$numberLong": "99999999999999999999"}}'),
+    *('{"$date": 1e400}', '{"$binary": "x"}', '{"$uuid": 5}', '{"$timestamp": 5}', '{"$code": 5}', '{"$minKey": 2}'),
+    *("123456789012345678901234567890", '"\\ud800"', '{"a\\u0000": 1}', "[" * 5000, "", "nul", '{"$dbPointer": 5}'),
+)
+
+
+@pytest.mark.parametrize("text", NO_VALUES, ids=lambda text: text[:20])
+def test_a_text_that_is_no_value_is_told(text: str) -> None:
+    """Rows that somebody else put into a replica may have any text as their key."""
+    with pytest.raises(ValueError):  # noqa: PT011  # whatever json says
+        value_of(text)

@@ -126,7 +126,7 @@ class PostgresNow(SourceNow):
         try:
             with self._connection.transaction():
                 found = keys.images(self._connection, table, types, wanted)
-        except SourceError:
+        except (SourceError, psycopg.DataError):  # psycopg refuses a text with a zero byte
             if len(wanted) > 1:
                 half = len(wanted) // 2
                 yield from self._understood(table, types, wanted[:half])
