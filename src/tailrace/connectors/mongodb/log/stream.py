@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -168,7 +168,7 @@ def opening_of(collection: str) -> str | int:
     return 1 if collection == ALL else collection
 
 
-def opened(client: Client, config: Config, position: str, size: int) -> dict[str, Any]:
+def opened(client: Client, config: Config, position: str, size: int) -> Mapping[str, Any]:
     """The server's cursor of a stream behind a position, with so many events at most; it is closed again.
 
     Its documents are raw, as one may be what Python cannot hold. Raises OffsetError where the log is lost, SourceError
@@ -186,7 +186,7 @@ def opened(client: Client, config: Config, position: str, size: int) -> dict[str
         if (refused := refusal(config, position, error)) is not None:
             raise refused from error
         raise
-    found: dict[str, Any] = answer["cursor"]
+    found: Mapping[str, Any] = answer["cursor"]
     client[database].command({"killCursors": collection, "cursors": [found["id"]]})
     return found
 
