@@ -23,10 +23,12 @@ from tests.unit.mongodb.types_documents import values_of
 ID = ObjectId("596e275826f08b2730779e1f")
 DAY = datetime.datetime(2026, 7, 3, tzinfo=datetime.timezone.utc)
 MISSING = object()
+NUMBERS: tuple[Any, ...] = (1, Int64(1), 1.0, Decimal128("1"), Decimal128("1.0"), "1")
+PLAIN: tuple[Any, ...] = (True, None, 0, 0.0, -0.0, "", " ", "a", "a ", "A", [], {}, [None], [1])
 # fmt: off
 VALUES: dict[str, Any] = {
-    **{f"{type(each).__name__} {each}": each for each in (1, Int64(1), 1.0, Decimal128("1"), Decimal128("1.0"), "1")},
-    **{f"{each!r}": each for each in (True, None, 0, 0.0, -0.0, "", " ", "a", "a ", "A", [], {}, [None], [1])},
+    **{f"{type(each).__name__} {each}": each for each in NUMBERS},
+    **{f"{each!r}": each for each in PLAIN},
     "NaN": float("nan"), "inf": float("inf"), "next": 1.0000000000000002, "2^53": 2.0**53, "2^53+1": Int64(2**53 + 1),
     "1E3": Decimal128("1E+3"), "1000": Decimal128("1000"), "-0 decimal": Decimal128("-0"), "0 decimal": Decimal128("0"),
     "composed": "é", "decomposed": "e\u0301", "zero": "a\0b", "ObjectId": ID, "its text": str(ID), "missing": MISSING,
