@@ -19,19 +19,32 @@ SourceAwayError and SinkAwayError are PassingErrors, after which `tailrace run` 
 
 from __future__ import annotations
 
+import re
+
 from tailrace.override import override
+
+# What an address shows in place of a password.
+HIDDEN = "********"
+_IN_ADDRESS = re.compile(r"(://[^/:\s]*:)[^/\s]*@")
+_AS_SETTING = re.compile(r"([;?&](?:pwd|password)=)[^;&\s]+", re.IGNORECASE)
+
+
+def without_passwords(text: str) -> str:
+    """A text whose addresses (`scheme://user:password@host`, `host;pwd=password`) have no passwords."""
+    return _AS_SETTING.sub(rf"\1{HIDDEN}", _IN_ADDRESS.sub(rf"\1{HIDDEN}@", text))
 
 
 class TailraceError(Exception):
     """An error with its remedy.
 
     `where` names the table, property or position concerned; `remedy` the command or setting that fixes it. Both are
-    part of the text, so that they survive Spark's wrapping of a Python error.
+    part of the text, so that they survive Spark's wrapping of a Python error. What and where have no password of an
+    address, not even of one in a property that takes none.
     """
 
     def __init__(self, what: str, *, where: str | None = None, remedy: str | None = None) -> None:
-        self.what = what
-        self.where = where
+        self.what = what = without_passwords(what)
+        self.where = where = None if where is None else without_passwords(where)
         self.remedy = remedy
         text = what if where is None else f"{where}: {what}"
         super().__init__(text if remedy is None else f"{text}\n  Remedy: {remedy}")

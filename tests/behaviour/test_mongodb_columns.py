@@ -139,4 +139,6 @@ def test_a_replica_has_the_declared_columns(
     assert once() == [{**cap, "odd": None, "price": None, "_rest": '{"price": "much"}'}]
     reconciler = Reconciler(load(file), 20)
     (table,) = reconciler.tables([f"{shop.name}.orders"])
-    assert reconciler.compare(table).report.outcome == "equal"
+    report = reconciler.compare(table).report
+    assert report.outcome == "equal"
+    assert "the types of numbers" in report.configured["price"]

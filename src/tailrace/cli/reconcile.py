@@ -100,7 +100,7 @@ def table(report: ReconcileReport) -> Table:
     outcome = f"[{color}]{report.outcome}[/]"
     if report.state in _STATES:
         outcome += f"  [yellow]{report.state}[/]"
-    is_plain = report.outcome == "equal" and report.state not in _STATES and not report.reason
+    is_plain = report.outcome == "equal" and report.state not in _STATES and not (report.reason or report.configured)
     if is_plain and not any(getattr(report, name) for name in _COUNTED):
         outcome += "" if report.source_rows is None else f"  {report.source_rows:,} rows"
         grid.add_row(f"[bold]{escape(report.table)}[/]", outcome)
@@ -110,7 +110,7 @@ def table(report: ReconcileReport) -> Table:
         grid.add_row("", escape(report.reason))
     for why in report.why if report.state in _STATES else []:
         grid.add_row(f"  {report.state}", escape(why))
-    for column, what in report.not_compared.items():
+    for column, what in (*report.not_compared.items(), *report.configured.items()):
         grid.add_row(f"  {escape(column)}", escape(what))
     if report.source_rows is not None and report.target_rows is not None:
         grid.add_row("  rows", f"{report.source_rows:,} in the source, {report.target_rows:,} in the replica")

@@ -13,6 +13,8 @@ Patterns = tuple[re.Pattern[str], ...]
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
+# RFC 1035, 2.3.4.
+_LONGEST_LABEL = 63
 _INT, _LONG = 2**31 - 1, 2**63 - 1
 _LARGEST_PORT = 2**16 - 1
 _POSITIVE = "A positive, non-zero integer value is expected"
@@ -219,3 +221,14 @@ ADDRESS = matching(
     r"[A-Za-z0-9_.\-]+",
     "{} has invalid format (only the underscore, hyphen, dot and alphanumeric characters are allowed)",
 )
+
+
+def _host(text: str) -> str:
+    """Names that no resolver takes are refused: some raise errors of their own for them."""
+    name = ADDRESS.parse(text)
+    if any(not 0 < len(part) <= _LONGEST_LABEL for part in name.removesuffix(".").split(".")):
+        raise InvalidValue(f"{name} is no host: each of its parts has 1 to {_LONGEST_LABEL} characters")
+    return name
+
+
+HOST = Kind("text", _host)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tailrace.config.option import Option
+from tailrace.config.option import Option, without_salt
 from tailrace.config.options.filters import (
     COLUMN_MASK,
     COLUMN_MASK_HASH,
@@ -36,6 +36,7 @@ Mask = Truncate | Stars | Hash | Propagate
 _TRUNCATE = re.compile(r"column\.truncate\.to\.(\d+)\.chars", re.IGNORECASE)
 _STARS = re.compile(r"column\.mask\.with\.(\d+)\.chars", re.IGNORECASE)
 _HASH = re.compile(r"column\.mask\.hash\.(v2\.)?([^.]+)\.with\.salt\.(.+)", re.IGNORECASE)
+_FORMS = ((COLUMN_TRUNCATE, _TRUNCATE), (COLUMN_MASK, _STARS), (COLUMN_MASK_HASH, _HASH))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class ColumnMasks:
 def _family(
     config: Config, family: Option[Patterns], form: re.Pattern[str]
 ) -> Iterator[tuple[re.Match[str], Patterns]]:
-    """The properties of a family: the parts of the name, and the value. A name of another form says nothing."""
+    """The properties of a family: the parts of the name, and the value; names of another form are check_masks's."""
     for name, patterns in config.members(family).items():
         match = form.fullmatch(name)
         if match is not None:
@@ -98,8 +99,12 @@ def _matches(patterns: Patterns, names: tuple[str, ...]) -> bool:
     return any(pattern.fullmatch(name) for pattern in patterns for name in names)
 
 
-def check_hashes(config: Config) -> Iterator[Problem]:
-    """Hash algorithms that do not exist here."""
+def check_masks(config: Config) -> Iterator[Problem]:
+    """Names of masks that say nothing, so that nothing would be masked, and hash algorithms that do not exist here."""
+    for family, form in _FORMS:
+        for name in config.members(family):
+            if form.fullmatch(name) is None:
+                yield Problem(without_salt(name), "is no mask, so that nothing would be masked", f"write {family.name}")
     for name in config.given:
         match = _HASH.fullmatch(name)
         if match is not None and digest_name(match[2]) is None:

@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Generic
 
 from tailrace.config.kinds import Kind, T_co
+from tailrace.errors import HIDDEN as HIDDEN
 
 JVM = "Java classes cannot be loaded"
-HIDDEN = "********"
 _ALIKE = 0.6
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
@@ -13,7 +12,7 @@ from tailrace.config.kinds import InvalidValue, T
 from tailrace.config.misspelt import Elsewhere, Foreign, meant
 from tailrace.config.option import HIDDEN, Option, OptionStatus, OptionTable, without_salt
 from tailrace.config.options.runtime import CUSTOM_SANITIZE_PATTERN
-from tailrace.errors import ConfigError
+from tailrace.errors import ConfigError, without_passwords
 from tailrace.javalike.patterns import compile_pattern
 from tailrace.model.table_id import TableNaming
 from tailrace.override import override
@@ -25,8 +24,6 @@ SANITIZE = (
     # Beyond the reference's: what families without effect may hold.
     r"|.*token$|.*api\.?key$|.*\.keystore\.key$|.*request\.headers?\..*"
 )
-# In an address: scheme://user:password@host.
-_PASSWORD = re.compile(r"(://[^/@:]*:)[^/@]*@")
 _PLAIN = TableNaming()
 _NEVER = "what selects or hides data is never ignored"
 _said: set[str] = set()
@@ -102,9 +99,7 @@ class Config:
         """`given` with every secret masked, for logs."""
         masked = compile_pattern(self[CUSTOM_SANITIZE_PATTERN] or SANITIZE)
         return {
-            without_salt(name): HIDDEN
-            if name in self.secrets or masked.fullmatch(name)
-            else _PASSWORD.sub(rf"\1{HIDDEN}@", value)
+            without_salt(name): HIDDEN if name in self.secrets or masked.fullmatch(name) else without_passwords(value)
             for name, value in self.given.items()
         }
 

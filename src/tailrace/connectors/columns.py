@@ -32,7 +32,8 @@ class CapturedTable:
     """A TableSchema and how to convert each of its columns.
 
     `is_alone`: rows of other tables that a query of the table would give as well are not read with it. `absent` are
-    columns that the log does not have, `left_out` those whose type has no mapping.
+    columns that the log does not have, `left_out` those whose type has no mapping, `excluded` those that the lists
+    leave out.
     """
 
     schema: TableSchema
@@ -40,6 +41,7 @@ class CapturedTable:
     is_alone: bool = False
     absent: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
 
 
 @cache
@@ -99,7 +101,8 @@ class ColumnRules:
         kept = {column.name for column in schemas}
         key, identity = (tuple(name for name in names if name in kept) for names in (key, identity))
         schema = TableSchema(table, tuple(schemas), key, identity, unique_at_commit)
-        return CapturedTable(schema, tuple(types), left_out=tuple(left_out))
+        excluded = tuple(name for name in names if name not in shown and name not in key)
+        return CapturedTable(schema, tuple(types), left_out=tuple(left_out), excluded=excluded)
 
     def _column(
         self,
@@ -125,6 +128,7 @@ class ColumnRules:
             missing=missing,
             is_unlogged=is_unlogged,
             loses=kind.loses,
+            configured=kind.configured,
         )
 
     def _placeholder(self, table: TableId, column: ColumnInfo, kind: ValueType) -> str | None:
@@ -179,7 +183,14 @@ class ColumnRules:
         found = self._converters.of(asked)
         if found is None:
             return None
-        return ValueType(found.schema, found.arrow, found.convert, literals=True, text=column.text)
+        return ValueType(
+            found.schema,
+            found.arrow,
+            found.convert,
+            literals=True,
+            text=column.text,
+            configured="compared as its converter has it",
+        )
 
 
 def _missing(column: ColumnInfo, kind: ValueType) -> tuple[pa.Scalar | None, bool]:

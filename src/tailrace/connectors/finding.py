@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tailrace.config import Config
 from tailrace.config.options.runtime import CONNECTION_VALIDATION_TIMEOUT_MS
+from tailrace.errors import without_passwords
 
 # The findings of a sink that cannot be reached, and of a catalog that lacks tables of a replica.
 SINK, CATALOG = "sink", "catalog"
@@ -16,12 +17,18 @@ SINK, CATALOG = "sink", "catalog"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`name` is what was checked; `ok` is False for an error, None for a warning; `remedy` fixes it."""
+    """`name` is what was checked; `ok` is False for an error, None for a warning; `remedy` fixes it.
+
+    `what` has no password of an address, see TailraceError.
+    """
 
     name: str
     ok: bool | None
     what: str
     remedy: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "what", without_passwords(self.what))
 
 
 def catalog_warnings(lines: Iterable[str]) -> tuple[Finding, ...]:

@@ -66,10 +66,18 @@ def _truncated(kind: ValueType, masking: Masking, late: bool) -> ValueType:
 
 
 def _masked(kind: ValueType, masking: Masking, late: bool) -> ValueType:
+    kind = replace(kind, configured=_told(masking.mask))
     if late:
         return replace(kind, masking=masking)
     convert = kind.convert
     return replace(kind, convert=lambda text: applied(convert(text), masking), binary=None)
+
+
+def _told(mask: Mask) -> str | None:
+    """What is compared of masked values; None: all of them."""
+    if isinstance(mask, Truncate):
+        return f"compared up to {mask.length} characters, as it is truncated"
+    return "its values are masked, all in one way" if isinstance(mask, Stars) else None
 
 
 def _propagated(source: SourceType, column: ColumnInfo) -> list[tuple[str, str]]:

@@ -147,6 +147,10 @@ class SourceNow(Protocol):
         """The captured columns that are in no event, as their types have no mapping."""
         return ()
 
+    def excluded(self, table: TableSchema) -> Sequence[str]:
+        """The columns that the configuration leaves out."""
+        return ()
+
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         """All rows in native types, a few MB at a time. Raises SourceError, DecodeError."""
 

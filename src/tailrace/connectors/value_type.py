@@ -54,7 +54,8 @@ class ValueType:
     `literals` the schema shows defaults that are literals and no others. `text` is the SQL expression that gives a
     column ({}) in the form that `convert` takes; `binary` is a cheaper way to the same values. `of_default` reads a
     default where `convert` would not. Without `placeholder` a large value that the log did not repeat is null.
-    `masking` is a mask that `convert` leaves to the images. `loses` names what of a value is not kept.
+    `masking` is a mask that `convert` leaves to the images. `loses` names what of a value is not kept, `configured`
+    what is compared of a value that the configuration alters.
     """
 
     schema: ConnectSchema
@@ -70,6 +71,7 @@ class ValueType:
     placeholder: bool = True
     masking: Masking | None = None
     loses: str | None = None
+    configured: str | None = None
 
 
 def converted(found: pa.Array, kind: ValueType, where: str, *, binary: bool = False) -> pa.Array:

@@ -133,17 +133,24 @@ def _retyped(before: Stored, now: Structure, *, is_rewritten: bool) -> Iterator[
 def _members(before: Stored, now: Structure) -> Iterator[str]:
     if before.members is None:
         return
-    left = [name for each, (name, _) in before.members.items() if each not in (*now.members, *now.left_empty)]
+    left = [name for each, (name, *_) in before.members.items() if each not in (*now.members, *now.left_empty)]
     came = [each.name for key, each in now.members.items() if key not in before.members and each.had_rows]
+    again = [
+        each.name
+        for key, each in now.members.items()
+        if each.had_rows and before.members.get(key, [])[2:] not in ([], [""], [each.arrival])
+    ]
     renewed = [
         each.name
         for key, each in now.members.items()
-        if before.members.get(key, ("", ""))[1] not in ("", each.storage) and not each.keeps_rows
+        if before.members.get(key, ["", ""])[1] not in ("", each.storage) and not each.keeps_rows
     ]
     if left:
         yield f"its part {_some(left)} was detached or dropped, with the rows that it had"
     if came:
         yield f"{_some(came)} became a part of it, with the rows that it had"
+    if again:
+        yield f"its part {_some(again)} was detached for a while, in which its changes did not come"
     if renewed:
         yield f"its part {_some(renewed)} was truncated or rewritten"
 

@@ -135,6 +135,23 @@ def whole_values(schema: ConnectSchema, values: pa.Array) -> pa.Array:
     return _Conversion(ERROR, WHOLE).of(schema, values)
 
 
+def lost(column: Column) -> str | None:
+    """What a column of native types does not keep of the source's values, None where it keeps all."""
+    name = column.schema.name
+    keeps_all = column.out_of_range == TEXT and (name == _ZONED or _TIMESTAMPS.get(name) == "ns")
+    told = [column.loses] if column.loses and not keeps_all else []
+    if column.out_of_range == NULL and _has_limits(column.schema, column.arrow):
+        told.append("values that it does not hold, which are null")
+    return " and ".join(told) or None
+
+
+def _has_limits(schema: ConnectSchema, arrow: pa.DataType) -> bool:
+    """Whether the source has values that the native type does not have."""
+    if schema.items is not None and pa.types.is_list(arrow):
+        return _has_limits(schema.items, arrow.value_type)
+    return is_held(arrow) or schema.name in _DAYS or schema.name in _TIMESTAMPS or schema.name == _ZONED
+
+
 def plain_decimals(values: pa.Array, schema: ConnectSchema) -> pa.Array:
     """A column of decimals (Connect's `Decimal`, or `VariableScaleDecimal`) as text in plain notation."""
     if schema.name == _VARIABLE:

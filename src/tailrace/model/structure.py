@@ -51,13 +51,15 @@ class Member:
     """A part of a table that can come, go or lose its rows without a change of rows in the log.
 
     `storage` is another one after its rows were rewritten or removed; empty: unknown. `had_rows`: it may have had rows
-    when it became a part. `keeps_rows`: it has rows from before its storage was renewed.
+    when it became a part. `keeps_rows`: it has rows from before its storage was renewed. `arrival` is another one after
+    it left and became a part again; empty: unknown.
     """
 
     name: str
     storage: str
     had_rows: bool = True
     keeps_rows: bool = False
+    arrival: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,7 @@ class Stored:
             types={column: [each.exact, each.kind] for column, each in structure.types.items()},
             made=structure.made,
             storage=list(structure.storage),
-            members={identity: [each.name, each.storage] for identity, each in structure.members.items()},
+            members={identity: [each.name, each.storage, each.arrival] for identity, each in structure.members.items()},
             renamed=structure.renamed,
             epoch=structure.epoch,
             unsent=structure.unsent is not None,
@@ -201,4 +203,4 @@ class Stored:
     def emptied(self) -> None:
         """Note that a change of the log removed all rows: what rows were stored then does not matter any more."""
         self.storage, self.is_emptied, self.begun = [], True, {}
-        self.members = {identity: [name, ""] for identity, (name, _) in (self.members or {}).items()}
+        self.members = {identity: [name, "", *rest] for identity, (name, _, *rest) in (self.members or {}).items()}

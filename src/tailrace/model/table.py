@@ -34,6 +34,7 @@ class Column:
     `missing` is the value that rows have which were written before the column was added, where the source gave them
     one without a change in its log. `is_unlogged`: it gave them values that nobody knows without reading the rows.
     `loses` names what of the source's values is not kept: values that differ in that alone are the same.
+    `configured` says what is compared of values that the configuration alters, such as masked ones.
     `others` is what becomes of values that the type cannot hold where the column has their texts: see model/native.py.
     `old_lacks`: which large values old images do not have (UNTOUCHED, ALL), but null, or the placeholder where an
     update left the value as it was and there is one.
@@ -50,6 +51,7 @@ class Column:
     missing: pa.Scalar | None = None
     is_unlogged: bool = False
     loses: str | None = None
+    configured: str | None = None
     others: str = ERROR
     old_lacks: str | None = None
 
@@ -108,6 +110,7 @@ class TableSchema:
                 column.name: _scalar_text(column.missing) for column in self.columns if column.missing is not None
             },
             "loses": {column.name: column.loses for column in self.columns if column.loses is not None},
+            "configured": {each.name: each.configured for each in self.columns if each.configured is not None},
             "others": {column.name: column.others for column in self.columns if column.others != ERROR},
             "unlogged": [column.name for column in self.columns if column.is_unlogged],
             "old_lacks": {column.name: column.old_lacks for column in self.columns if column.old_lacks is not None},
@@ -133,6 +136,7 @@ class TableSchema:
                 missing=_scalar(node.get("missing", {}).get(member["field"])),
                 is_unlogged=member["field"] in node.get("unlogged", ()),
                 loses=node.get("loses", {}).get(member["field"]),
+                configured=node.get("configured", {}).get(member["field"]),
                 others=node.get("others", {}).get(member["field"], ERROR),
                 old_lacks=node.get("old_lacks", {}).get(member["field"]),
             )

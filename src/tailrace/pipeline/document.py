@@ -115,7 +115,7 @@ def _parsed(text: str, path: Path) -> Any:
         raise ConfigError(f"is no YAML: {reason}", where=_place(path, error), remedy=_REMEDY) from None
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        what = f"is no YAML: the character U+{ord(str(error.character)):04X} is not allowed"
+        what = f"is no YAML: the character U+{int(error.character):04X} is not allowed"
         raise ConfigError(what, where=f"{path}, line {line}", remedy="Remove it.") from None
 
 

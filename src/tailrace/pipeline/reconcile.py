@@ -15,6 +15,7 @@ from tailrace.config import Config
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.events.selection import select
 from tailrace.model.change import CREATE, DELETE, READ, TRUNCATE, UPDATE, ChangeBatch
+from tailrace.model.native import lost
 from tailrace.model.table import TableId, TableSchema
 from tailrace.pipeline.aside import set_aside
 from tailrace.pipeline.definition import Definition, ReplicaTarget
@@ -49,9 +50,9 @@ class ReconcileReport:
     the source; and `reason` says why.
 
     `state` is that of the replica's table, and `why` its reasons where it is not complete. `not_compared` names columns
-    that are not compared, or what of them is not. Of the `ranges` (of the key's hash) those differ whose rows were
-    checked one by one. `undecided` rows changed all the time, or the source cannot be queried for them; `unread`
-    differed beyond MOST_KEYS; `repaired` are equal by now.
+    that are not compared, or what of them is not, and `configured` those that the configuration alters or leaves out.
+    Of the `ranges` (of the key's hash) those differ whose rows were checked one by one. `undecided` rows changed all
+    the time, or the source cannot be queried for them; `unread` differed beyond MOST_KEYS; `repaired` are equal by now.
     """
 
     table: str
@@ -72,6 +73,7 @@ class ReconcileReport:
     state: str | None = None
     why: list[str] = field(default_factory=list)
     not_compared: dict[str, str] = field(default_factory=dict)
+    configured: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_lacking(self) -> bool:
@@ -208,7 +210,7 @@ class Reconciler:
             return
         with self.follower.admin.now() as now:
             schema = now.table(table)
-            left_out = now.left_out(schema)
+            left_out, excluded = now.left_out(schema), now.excluded(schema)
             report.reason = _missing_operations(self.definition, config, schema) or now.obstacle(
                 schema, merge_key(schema)
             )
@@ -221,6 +223,10 @@ class Reconciler:
             **dict.fromkeys(left_out, _UNMAPPED),
             **_lost(schema),
             **dict.fromkeys(sides.surplus([*layout.metadata.values(), *layout.mode.columns.values()]), _ONLY_HERE),
+        }
+        report.configured = {
+            **dict.fromkeys(excluded, "left out of the replica by the column lists"),
+            **{column.name: column.configured for column in schema.columns if column.configured is not None},
         }
         if sides.layout.missing:
             report.reason = f"the replica has no column {', '.join(sides.layout.missing)} yet"
@@ -351,7 +357,8 @@ def _equal(report: ReconcileReport) -> str:
 
 def _lost(table: TableSchema) -> dict[str, str]:
     """What the replica's columns do not keep of the source's values."""
-    return {column.name: f"compared without {column.loses}" for column in table.columns if column.loses}
+    told = ((column.name, lost(column)) for column in table.columns)
+    return {name: f"compared without {what}" for name, what in told if what is not None}
 
 
 def _missing_operations(definition: Definition, config: Config, table: TableSchema) -> str | None:

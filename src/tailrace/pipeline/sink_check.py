@@ -57,13 +57,16 @@ def _without_key(table: TableOverview) -> Finding:
 
 
 def _away(target: ReplicaTarget) -> list[Finding]:
-    """Whether the catalog of Iceberg tables, or the database, answers. Raises ConfigError for one that is wrong."""
-    if target.format == "delta":
+    """Whether what holds the tables answers: a store, catalog or database. Raises ConfigError for a wrong one.
+
+    A store whose keys Spark alone may have is not asked.
+    """
+    if target.format == "delta" and ("://" not in target.root or target.engine == "spark"):
         return []
     from tailrace.sinks.replica.store_probe import StoreProbe  # loads deltalake, which other sinks do without
 
     said = StoreProbe(target.root, target.options).look(_ANSWER_SECONDS)
-    name = "catalog" if target.format == "iceberg" else "url"
+    name = {"iceberg": "catalog", "delta": "path"}.get(target.format, "url")
     remedy = f"check what `{name}` names, the network, and the properties that are given for it"
     return [] if said is None else [Finding(f"sink.replica.{name}", False, said[0], remedy)]
 

@@ -45,7 +45,8 @@ def test_a_report_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
     same = ReconcileReport("public.same", "equal", None, 7_000, target_rows=7_000, ranges=1, ranges_different=0)
     partly = ReconcileReport("public.partly", "equal in part", not_compared={"at[]": "compared without its zone"})
     lacking = ReconcileReport("public.lacking", "equal", state="incomplete", why=["a partition was attached"])
-    found = [report, ReconcileReport("public.u", reason="no [reason]"), same, partly, lacking]
+    masked = ReconcileReport("public.masked", "equal", None, 7, configured={"code[]": "its values are masked"})
+    found = [masked, report, ReconcileReport("public.u", reason="no [reason]"), same, partly, lacking]
     for each in found:
         reconcile.results.print(reconcile.table(each))  # type: ignore[attr-defined]
     reconcile.advise(found, repaired=False)
@@ -59,6 +60,7 @@ def test_a_report_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no [reason]" in text
     assert re.search(r"public\.partly +equal in part", text)
     assert re.search(r"at\[\] +compared without its zone", text)
+    assert re.search(r"public\.masked +equal *\n +code\[\] +its values are masked", text)
     assert re.search(r"public\.lacking +equal +incomplete", text)
     assert "a partition was attached" in text
     assert "With --repair" in text

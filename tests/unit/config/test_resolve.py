@@ -394,3 +394,37 @@ def test_the_wrong_question_is_an_error() -> None:
         config[CURSOR_PIPELINE]
     with pytest.raises(TypeError, match=r"database\.sslcert has no value"):
         config.need(DATABASE_SSLCERT)
+
+
+@pytest.mark.parametrize("host", ["a" * 64, "a..b", ".a", f"{'a' * 63}.{'b' * 64}"])
+def test_a_name_that_no_resolver_takes_is_no_host(host: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"database\.hostname: .* is no host: each of its parts has 1 to 63 characters"
+    ):
+        resolve({**BASE, "database.hostname": host})
+    assert resolve({**BASE, "database.hostname": f"{'a' * 63}.b."})
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("column.mask.with.x.chars", "column.mask.with.<n>.chars"),
+        ("column.mask.with.-1.chars", "column.mask.with.<n>.chars"),
+        ("column.truncate.to.many.chars", "column.truncate.to.<n>.chars"),
+    ],
+)
+def test_a_mask_that_masks_nothing_is_an_error(name: str, form: str) -> None:
+    with pytest.raises(ConfigError, match="so that nothing would be masked") as caught:
+        resolve({**BASE, name: "public.t.secret"})
+    assert name in str(caught.value)
+    assert form in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "host", ["postgresql://u:s3cret@h/d", "postgresql://u:s3@cret@h", "h;PWD=s3cret;x=1", "h?password=s3cret"]
+)
+def test_an_error_has_no_password_of_an_address(host: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve({**BASE, "database.hostname": host})
+    assert "cret" not in str(caught.value)
+    assert "********" in str(caught.value)

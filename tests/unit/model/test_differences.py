@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailrace.model.differences import differences
-from tailrace.model.structure import ColumnType, Stored, Structure
+from tailrace.model.structure import ColumnType, Member, Stored, Structure
 
 PLAIN = Structure("1", {"id": "1"}, types={"1": ColumnType("numeric(10,2)", "numeric")}, storage=("a",), made=1)
 WIDER = Structure(
@@ -54,3 +54,18 @@ def test_a_rewrite_while_columns_are_altered_may_have_changed_values() -> None:
     (why,) = found[1].why
     assert "its rows were rewritten while its columns were altered" in why
     assert differences(Stored.of(before), replace(PLAIN, version="2")).why == ()
+
+
+def test_a_part_that_left_and_came_again_may_have_changed_in_between() -> None:
+    part = Member("public.p", "a", had_rows=True, arrival="7")
+    before, now = (replace(PLAIN, members={"9": each}) for each in (part, replace(part, arrival="8")))
+    (why,) = differences(Stored.of(before), now).why
+    assert "public.p was detached for a while" in why
+    assert differences(Stored.of(before), before).why == ()
+    assert (
+        differences(Stored.of(before), replace(PLAIN, members={"9": replace(part, arrival="8", had_rows=False)})).why
+        == ()
+    )
+    older = Stored.of(before)
+    older.members = {"9": ["public.p", "a"]}  # as an earlier release has stored it
+    assert differences(older, now).why == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from decimal import Decimal, getcontext
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.errors import DecodeError
-from tailrace.model.native import native_rows, native_schema
+from tailrace.model.native import lost, native_rows, native_schema
 from tailrace.model.odd_times import INFINITY_DAYS, INFINITY_US
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
@@ -233,3 +234,15 @@ def test_out_of_range_is_part_of_the_tables_schema() -> None:
     )
     table = TableSchema(TableId("db", "public", "t"), columns, (), ())
     assert TableSchema.from_json(table.to_json()) == table
+
+
+def test_what_a_column_does_not_keep_is_said() -> None:
+    days = Column("v", named("io.debezium.time.Date", "int32"), pa.int32())
+    zoned = Column("v", named("io.debezium.time.ZonedTimestamp", "string"), pa.string(), loses="its offset")
+    plain = Column("v", ConnectSchema("int32", True), pa.int32(), out_of_range="null")
+    listed = Column("v", ConnectSchema("array", items=days.schema), pa.list_(pa.int32()), out_of_range="null")
+    null = "values that it does not hold, which are null"
+    assert [lost(each) for each in (days, plain, zoned)] == [None, None, "its offset"]
+    assert lost(replace(days, out_of_range="null")) == lost(listed) == null
+    assert lost(replace(zoned, out_of_range="null")) == f"its offset and {null}"
+    assert lost(replace(zoned, out_of_range="text")) is None

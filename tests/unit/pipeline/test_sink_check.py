@@ -74,3 +74,10 @@ def test_paths_that_are_not_of_this_machine_are_left(tmp_path: Path) -> None:
     assert found(tmp_path, "json", "s3a://bucket/afile") == []
     assert found(tmp_path, "json", "afile", spark__master="spark://there:7077") == []
     assert found(tmp_path, "json", "afile", spark__hadoop__fs__defaultFS="hdfs://there") == []
+
+
+def test_a_store_that_cannot_be_opened_is_told_without_its_password(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, "replica", "foo://user:s3cret@host/lake")
+    assert (finding.name, finding.ok) == ("sink.replica.path", False)
+    assert "foo://user:********@host/lake does not answer" in finding.what
+    assert "s3cret" not in finding.what

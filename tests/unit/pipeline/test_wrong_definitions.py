@@ -261,3 +261,8 @@ def test_every_wrong_step_is_reported(tmp_path: Path) -> None:
 def test_a_date_in_a_step_is_text(tmp_path: Path) -> None:
     steps = "steps: [{filter: {tables: [2026-01-02]}}]"
     assert written(tmp_path, MINIMAL + steps).steps_text() == '[{"filter": {"tables": ["2026-01-02"]}}]'
+
+
+@pytest.mark.parametrize(("character", "code"), [("\0", "U+0000"), ("\x07", "U+0007"), ("\x80", "U+0080")])
+def test_a_character_that_yaml_does_not_allow_is_named(tmp_path: Path, character: str, code: str) -> None:
+    assert f"the character {code} is not allowed" in refusal(tmp_path, f"name: a\nsource: {character}\n")

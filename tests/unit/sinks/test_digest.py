@@ -111,3 +111,10 @@ def test_a_rows_hash_depends_on_which_column_has_a_value() -> None:
     assert len({*value_hashes(pa.array([dt.time(1), dt.time(2)], pa.time32("s"))).tolist()}) == 2
     lists = pa.array([[1, 2], [1, 3]], pa.list_(pa.int64(), 2))
     assert value_hashes(lists).tolist() == value_hashes(lists.cast(pa.list_(pa.int64()))).tolist()
+
+
+def test_zeros_are_told_apart_if_wanted() -> None:
+    for kind in (pa.float32(), pa.float64(), pa.list_(pa.float64())):
+        zeros = pa.array([[0.0], [-0.0]] if pa.types.is_list(kind) else [0.0, -0.0], kind)
+        assert len({*value_hashes(zeros).tolist()}) == 1
+        assert len({*value_hashes(zeros, signed=True).tolist()}) == 2

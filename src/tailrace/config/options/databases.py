@@ -5,10 +5,10 @@ A connector takes them into its table as they are, or with a default and words o
 
 from __future__ import annotations
 
-from tailrace.config.kinds import ADDRESS, COUNT, FLAG, NAMES, PORT, TEXT, choice
+from tailrace.config.kinds import COUNT, FLAG, HOST, NAMES, PORT, TEXT, choice
 from tailrace.config.option import Alias, Option
 
-DATABASE_HOSTNAME = Option("database.hostname", ADDRESS, None, "Server's host.", required=True)
+DATABASE_HOSTNAME = Option("database.hostname", HOST, None, "Server's host.", required=True)
 DATABASE_PORT = Option("database.port", PORT, "5432", "Server's port.")
 DATABASE_DBNAME = Option("database.dbname", TEXT, None, "Database to capture.", required=True)
 DATABASE_NAMES = Option(

@@ -9,7 +9,7 @@ from tailrace.config import shared
 from tailrace.config.dialects import from_mapping
 from tailrace.config.filters import check_signal_table
 from tailrace.config.kinds import TEXT, split_list
-from tailrace.config.masks import check_hashes
+from tailrace.config.masks import check_masks
 from tailrace.config.option import Option, OptionTable
 from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.config.overrides import check_overrides
@@ -18,7 +18,7 @@ from tailrace.connectors.db2.options import CURRENT, OLD, OPTIONS, STREAMING_QUE
 from tailrace.connectors.registry import elsewhere
 from tailrace.model.table_id import SCHEMA_TABLE, TableNaming
 
-_CHECKS = (shared.check_together, check_signal_table, check_hashes, check_overrides)
+_CHECKS = (shared.check_together, check_signal_table, check_masks, check_overrides)
 
 
 def resolve(properties: Mapping[str, object], checks: Sequence[Check] = ()) -> Config:

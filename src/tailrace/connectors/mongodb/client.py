@@ -227,7 +227,10 @@ def hosts_of(url: str) -> str:
 def parts_of(url: str) -> dict[str, Any]:
     """The parts of a connection string, without asking DNS for the hosts of `mongodb+srv`. Raises PyMongoError."""
     written = url if not url.startswith(_BY_DNS) else f"mongodb://{url.removeprefix(_BY_DNS)}"
-    return dict(parse_uri(written, validate=False))
+    try:
+        return dict(parse_uri(written, validate=False))
+    except ValueError as error:  # of a port
+        raise InvalidURI(str(error)) from error
 
 
 def code_of(error: BaseException) -> int | None:

@@ -7,20 +7,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pymongo.errors import OperationFailure
-
 from tailrace.config import Config
 from tailrace.config.options.spark import SHAPE
 from tailrace.connectors.log_ports import Committed
 from tailrace.connectors.mongodb import takeover
 from tailrace.connectors.mongodb.catalog import Collections
-from tailrace.connectors.mongodb.client import FAILURES, HISTORY_LOST, RAW, Client, Server
+from tailrace.connectors.mongodb.client import RAW, Client, Server
 from tailrace.connectors.mongodb.documents import KEY, Documents, sampled
 from tailrace.connectors.mongodb.log.batch import read_batch
 from tailrace.connectors.mongodb.log.changes import LogRange, changes
 from tailrace.connectors.mongodb.log.oplog import gap_of_oplog
-from tailrace.connectors.mongodb.log.pipeline import stages
-from tailrace.connectors.mongodb.log.stream import lost, opening_of, target, unsent
+from tailrace.connectors.mongodb.log.stream import lost, opened
 from tailrace.connectors.mongodb.options import (
     CAPTURE_MODE,
     CAPTURE_SCOPE,
@@ -35,7 +32,6 @@ from tailrace.connectors.mongodb.position import (
     beginning_of,
     end_of,
     parse,
-    start_options,
     time_of,
 )
 from tailrace.connectors.mongodb.record_format import source_block
@@ -46,6 +42,7 @@ from tailrace.connectors.mongodb.snapshot.server import MongoSnapshots
 from tailrace.connectors.mongodb.types.layout import Values
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS, LogGap, SharedLogConnector
+from tailrace.errors import OffsetError
 from tailrace.model.structure import Fact, Structure
 from tailrace.model.table import TableId, TableSchema
 from tailrace.override import override
@@ -173,22 +170,10 @@ class MongoConnector(SharedLogConnector):
         if oldest is not None and oldest > time_of(at):
             # A new replica set opens a stream at any time before its own beginning, as if nothing had been before.
             return LogGap(lost(self.config, at, "its log begins later: another server, or one that was set up again"))
-        database, collection = target(self.config)
-        command = {
-            "aggregate": opening_of(collection),
-            "pipeline": stages(self.config, start_options(at)),
-            "cursor": {"batchSize": 1},
-        }
         try:
-            # Raw, because the answer may have a document that Python cannot hold.
-            answer = client[database].command(command, codec_options=RAW)
-        except OperationFailure as error:
-            if error.code in HISTORY_LOST:
-                return LogGap(lost(self.config, at, FAILURES.line(error)))
-            if (refused := unsent(self.config, at, error)) is not None:
-                raise refused from error
-            raise
-        client[database].command({"killCursors": collection, "cursors": [answer["cursor"]["id"]]})
+            opened(client, self.config, at, 1)
+        except OffsetError as error:
+            return LogGap(error)
         return None
 
     @override

@@ -23,7 +23,7 @@ from tailrace.connectors.mongodb.options import (
     KEY_JSON_MODE,
 )
 from tailrace.connectors.mongodb.position import JSON
-from tailrace.connectors.mongodb.types.columns import takes_text
+from tailrace.connectors.mongodb.types.columns import lost, takes_text
 from tailrace.connectors.mongodb.types.json import EXTENDED, RELAXED, SPACED, STRICT, json_text
 from tailrace.connectors.mongodb.types.layout import ABSENT, Flags, Values
 from tailrace.connectors.mongodb.types.names import Names
@@ -40,6 +40,9 @@ DOCUMENT, KEY = "document", "id"
 ROW_KEY = "_key"
 _TEXTS = {"legacy": STRICT, "strict": STRICT, "relaxed": RELAXED, "extended": EXTENDED}
 _CHANGED = {**_TEXTS, "legacy": SPACED}
+# What relaxed JSON does not tell.
+_INTEGERS = "the difference between ints and longs"
+_PLACES = "the places of its fields among those of other columns"
 _ID = Names(["_id"])
 _ID_NAME = int.from_bytes(b"_id\0", "little")
 
@@ -59,7 +62,10 @@ class Documents:
 
     def schema(self, table: TableId) -> TableSchema:
         """The table of a collection; its key is the text of `_id`."""
-        return table_of(table, self._rules_of(table).columns)
+        rules, parts = self._rules_of(table), [_INTEGERS] if self._texts is RELAXED else []
+        if rules.fields.excluded:
+            parts.append(f"the excluded fields {', '.join(rules.fields.excluded)}")
+        return table_of(table, rules.columns, f"compared without {' and '.join(parts)}" if parts else None)
 
     def fields(self, table: TableId) -> CollectionFields:
         """The rules for fields of a collection."""
@@ -178,13 +184,16 @@ def declared(row: pa.StructType) -> dict[str, str]:
     return {OPTION: declaration(".*", fields)}
 
 
-def table_of(table: TableId, fields: Sequence[pa.Field]) -> TableSchema:
+def table_of(table: TableId, fields: Sequence[pa.Field], configured: str | None = None) -> TableSchema:
     """The table of a collection with these columns, or with whole documents if there are none."""
     if not fields:
-        columns = (Column(DOCUMENT, JSON, pa.string()), Column(KEY, STRING, pa.string(), in_value=False))
-        return TableSchema(table, columns, (KEY,), (KEY,))
-    typed = tuple(Column(field.name, STRING, field.type) for field in fields)
-    ends = (Column(REST, JSON, pa.string()), Column(ROW_KEY, STRING, pa.string(), in_value=False))
+        document = Column(DOCUMENT, JSON, pa.string(), configured=configured)
+        return TableSchema(table, (document, Column(KEY, STRING, pa.string(), in_value=False)), (KEY,), (KEY,))
+    typed = tuple(
+        Column(each.name, STRING, each.type, configured=f"compared without {lost(each.type)}") for each in fields
+    )
+    rest = Column(REST, JSON, pa.string(), configured=f"compared without {_PLACES} and {_INTEGERS}")
+    ends = (rest, Column(ROW_KEY, STRING, pa.string(), in_value=False))
     return TableSchema(table, (*typed, *ends), (ROW_KEY,), (ROW_KEY,))
 
 

@@ -71,6 +71,11 @@ class CollectionFields:
     def __bool__(self) -> bool:
         return bool(self._rules)
 
+    @property
+    def excluded(self) -> list[str]:
+        """The paths of the fields that are left out."""
+        return [".".join(rule.path) for rule in self._rules if rule.new_name is None]
+
     @override
     def __str__(self) -> str:
         return ", ".join(f"{'.'.join(rule.path)}:{rule.new_name or ''}" for rule in self._rules)

@@ -16,8 +16,7 @@ from tailrace.config import Config
 from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.connectors.debezium_offset import PROPERTY, OffsetEntry, lacking, number, taken_over
 from tailrace.connectors.mongodb.client import Client
-from tailrace.connectors.mongodb.log.pipeline import stages
-from tailrace.connectors.mongodb.log.stream import opening_of, target
+from tailrace.connectors.mongodb.log.stream import opened
 from tailrace.connectors.mongodb.position import beginning_of, of_token, parse, start_options, time_of
 from tailrace.errors import ConfigError
 
@@ -59,10 +58,5 @@ def entries_of(client: Client, config: Config, position: str) -> list[OffsetEntr
 
 def _token_at(client: Client, config: Config, position: str) -> dict[str, Any]:
     """The resume token of a time: a stream that is opened there has it before its first event."""
-    database, collection = target(config)
-    pipeline = stages(config, start_options(position))
-    command = {"aggregate": opening_of(collection), "pipeline": pipeline, "cursor": {"batchSize": 0}}
-    cursor = client[database].command(command)["cursor"]
-    client[database].command({"killCursors": collection, "cursors": [cursor["id"]]})
-    token: dict[str, Any] = cursor["postBatchResumeToken"]
+    token: dict[str, Any] = bson.decode(opened(client, config, position, 0)["postBatchResumeToken"].raw)
     return token

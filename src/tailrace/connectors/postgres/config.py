@@ -13,7 +13,7 @@ from tailrace.config.kinds import (
     TEXT,
     split_list,
 )
-from tailrace.config.masks import check_hashes
+from tailrace.config.masks import check_masks
 from tailrace.config.option import Option, OptionTable
 from tailrace.config.options.events import PROVIDE_TRANSACTION_METADATA
 from tailrace.config.options.snapshot import HEARTBEAT_INTERVAL_MS
@@ -34,7 +34,7 @@ NAMING = TableNaming(
 _CHECKS = (
     shared.check_together,
     check_signal_table,
-    check_hashes,
+    check_masks,
     check_processors,
     check_overrides,
 )

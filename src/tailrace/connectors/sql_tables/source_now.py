@@ -87,6 +87,10 @@ class SqlTablesNow(SourceNow):
         return self._tables[table.id].captured.left_out
 
     @override
+    def excluded(self, table: TableSchema) -> Sequence[str]:
+        return self._tables[table.id].captured.excluded
+
+    @override
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         captured = self._tables[table.id].captured
         statement = f"SELECT {', '.join(selected(self._dialect.name, captured))} FROM {self._dialect.table(table.id)}"

@@ -12,7 +12,7 @@ from tailrace.config.kinds import (
     TEXT,
     split_list,
 )
-from tailrace.config.masks import check_hashes
+from tailrace.config.masks import check_masks
 from tailrace.config.option import Option, OptionTable
 from tailrace.config.options.databases import DATABASE_NAMES
 from tailrace.config.overrides import check_overrides
@@ -20,7 +20,7 @@ from tailrace.config.resolve import Check, Config, Problem
 from tailrace.connectors.registry import elsewhere
 from tailrace.connectors.sqlserver.options import CURRENT, NAMING, OLD, OPTIONS
 
-_CHECKS = (shared.check_together, check_hashes, check_overrides)
+_CHECKS = (shared.check_together, check_masks, check_overrides)
 
 
 def resolve(properties: Mapping[str, object], checks: Sequence[Check] = ()) -> Config:

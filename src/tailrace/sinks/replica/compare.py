@@ -83,9 +83,10 @@ class ComparedColumns:
         return is_held(field.type) and not pa.types.is_string(self.schema.field(field.name).type)
 
     def digests(self, rows: pa.Table) -> Digests:
-        """Rows of either side with their hashes."""
+        """Rows of either side with their hashes. -0.0 and 0.0 are one key, and two values of other columns."""
         rows = self.aligned(rows)
-        whole = combined([_hashes(rows.column(field.name), field.type) for field in self.schema], rows.num_rows)
+        values = (_hashes(rows.column(each.name), each.type, signed=each.name not in self.key) for each in self.schema)
+        whole = combined([*values], rows.num_rows)
         return Digests(rows, self.key_hashes(rows) if self.key else whole, whole)
 
     def key_hashes(self, rows: pa.Table) -> Hashes:
@@ -104,13 +105,13 @@ def _with_texts(source: pa.Schema, table: TableSchema, key: tuple[str, ...], the
     return source
 
 
-def _hashes(values: pa.ChunkedArray, kind: pa.DataType) -> Hashes:
+def _hashes(values: pa.ChunkedArray, kind: pa.DataType, *, signed: bool) -> Hashes:
     """Hashes of values; those that the common type cannot hold are hashed as the texts that they are."""
     if not is_held(values.type) or is_held(kind):
-        return value_hashes(values)
+        return value_hashes(values, signed=signed)
     found = values.combine_chunks()
     text = text_of(found)
-    hashes = value_hashes(cast(pa.chunked_array([value_of(found)]), kind))
+    hashes = value_hashes(cast(pa.chunked_array([value_of(found)]), kind), signed=signed)
     return np.where(np.asarray(text.is_valid()), ~value_hashes(text), hashes)
 
 

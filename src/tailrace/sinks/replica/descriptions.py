@@ -7,6 +7,7 @@ nothing but what the log did not tell. A process that is killed in between repea
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.model.structure import Stored
@@ -45,24 +46,25 @@ def emptied(target: Table, mark: Mark) -> None:
         store(target, known, mark)
 
 
-def begun(target: Table, table: TableSchema, mark: Mark, *, is_cleared: bool) -> None:
-    """Note that rows of a table's columns come into a target, if they are the first since all were removed.
+def begun(target: Table, columns: dict[str, str], mark: Mark, is_empty: Callable[[], bool]) -> None:
+    """Note that rows of these columns (see `types`) come into a target, if they are the first since all were removed.
 
-    `is_cleared`: the commit that brings them removes those that are there.
+    `is_empty`: whether the target has no rows of now, or the commit that brings these removes them.
     """
     known = stored(target)
-    if known is not None and known.is_emptied and not known.begun and (is_cleared or target.count() == 0):
-        known.begun = _types(table)
+    if known is not None and known.is_emptied and not known.begun and is_empty():
+        known.begun = columns
         store(target, known, mark)
 
 
 def whole(known: Stored, table: TableSchema) -> list[str]:
     """The columns that had their present type when the first row came after all were removed."""
-    now = _types(table)
+    now = types(table)
     return [name for name, kind in known.begun.items() if now.get(name) == kind]
 
 
-def _types(table: TableSchema) -> dict[str, str]:
+def types(table: TableSchema) -> dict[str, str]:
+    """A table's columns, with their types as text."""
     return {column.name: json.dumps(column.schema.to_json()) for column in table.columns}
 
 

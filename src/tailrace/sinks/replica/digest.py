@@ -1,7 +1,8 @@
 """Hashes rows to 64 bits: equal rows have equal hashes, whatever their chunks, views or dictionaries.
 
-For comparing two sides whose rows are in the same types. A null is no value, NaN equals NaN and -0.0 equals 0.0;
-of a map the order of its entries does not count. No hash is 0, which is left to say that there is no row.
+For comparing two sides whose rows are in the same types. A null is no value, NaN equals NaN; -0.0 equals 0.0, as in
+keys, but with `signed`; of a map the order of its entries does not count. No hash is 0, which is left to say that there
+is no row.
 Not for keeping: another release may hash otherwise.
 """
 
@@ -22,9 +23,11 @@ _WORD = 8
 _LONG = 1 << 16
 
 
-def row_hashes(columns: Sequence[pa.Array | pa.ChunkedArray], length: int, seed: int = 0) -> Hashes:
+def row_hashes(
+    columns: Sequence[pa.Array | pa.ChunkedArray], length: int, seed: int = 0, *, signed: bool = False
+) -> Hashes:
     """A hash for each row of some columns; columns of other types or in another order, and other seeds, give others."""
-    return combined([value_hashes(column, seed) for column in columns], length, seed)
+    return combined([value_hashes(column, seed, signed=signed) for column in columns], length, seed)
 
 
 def combined(columns: Sequence[Hashes], length: int, seed: int = 0) -> Hashes:
@@ -36,7 +39,7 @@ def combined(columns: Sequence[Hashes], length: int, seed: int = 0) -> Hashes:
     return np.where(total == 0, np.uint64(1), total)
 
 
-def value_hashes(values: pa.Array | pa.ChunkedArray, seed: int = 0) -> Hashes:
+def value_hashes(values: pa.Array | pa.ChunkedArray, seed: int = 0, *, signed: bool = False) -> Hashes:
     """A hash for each value of an array of any type, nested ones included."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
@@ -44,7 +47,7 @@ def value_hashes(values: pa.Array | pa.ChunkedArray, seed: int = 0) -> Hashes:
         values = values.dictionary_decode()
     if not len(values):
         return np.zeros(0, np.uint64)
-    hashes = np.full(len(values), _NULL) if pa.types.is_null(values.type) else _of_type(values, seed)
+    hashes = np.full(len(values), _NULL) if pa.types.is_null(values.type) else _of_type(values, seed, signed=signed)
     if values.null_count:
         hashes = np.where(values.is_null().to_numpy(zero_copy_only=False), _NULL, hashes)
     return hashes
@@ -57,21 +60,22 @@ def mixed(values: Hashes) -> Hashes:
     return values ^ (values >> np.uint64(31))
 
 
-def _of_type(values: pa.Array, seed: int) -> Hashes:
+def _of_type(values: pa.Array, seed: int, *, signed: bool) -> Hashes:
     kind = values.type
     if pa.types.is_struct(kind):
-        return row_hashes(values.flatten(), len(values), seed)
+        return row_hashes(values.flatten(), len(values), seed, signed=signed)
     if pa.types.is_map(kind):
         pairs = pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
-        return _of_lists(values.cast(pairs), seed, ordered=False)
+        return _of_lists(values.cast(pairs), seed, ordered=False, signed=signed)
     if pa.types.is_fixed_size_list(kind):
-        return _of_lists(values.cast(pa.list_(kind.value_type)), seed, ordered=True)
+        return _of_lists(values.cast(pa.list_(kind.value_type)), seed, ordered=True, signed=signed)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _of_lists(values, seed, ordered=True)
+        return _of_lists(values, seed, ordered=True, signed=signed)
     if pa.types.is_decimal(kind):
         return _of_decimals(values, seed)
     if pa.types.is_floating(kind):
-        numbers = values.cast(pa.float64()).fill_null(0.0).to_numpy() + 0.0
+        numbers = values.cast(pa.float64()).fill_null(0.0).to_numpy()
+        numbers = numbers if signed else numbers + 0.0
         return mixed(np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64))
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_temporal(kind):
         whole = values.cast(pa.int32()) if pa.types.is_date32(kind) or pa.types.is_time32(kind) else values
@@ -89,9 +93,9 @@ def _of_decimals(values: pa.Array, seed: int) -> Hashes:
     )
 
 
-def _of_lists(values: pa.ListArray, seed: int, *, ordered: bool) -> Hashes:
+def _of_lists(values: pa.ListArray, seed: int, *, ordered: bool, signed: bool) -> Hashes:
     lengths = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    items = value_hashes(values.flatten(), seed)
+    items = value_hashes(values.flatten(), seed, signed=signed)
     if ordered:
         items = items ^ mixed(_within(lengths).astype(np.uint64))
     return mixed(lengths.astype(np.uint64)) + _folded(mixed(items ^ _seed(seed)), lengths)

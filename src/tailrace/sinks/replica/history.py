@@ -92,6 +92,9 @@ def _written(work: Work, found: Versions, mark: Mark, *, replaces: bool) -> tupl
         return made, net.lacking or missing_values(sum_of(net.rows, net.kept))
     if net.cleared:
         descriptions.emptied(target, repeated(target, work.batch, work.place.table))
+    if net.upserted:
+        come, at = descriptions.types(net.table), repeated(target, work.batch, work.place.table)
+        descriptions.begun(target, come, at, lambda: net.cleared or not any(map(len, _current(target, mode))))
     if replaces:
         descriptions.cured(target, repeated(target, work.batch, work.place.table))
     fields = pa.schema([net.rows.schema.field(name) for name in names])
@@ -206,8 +209,8 @@ def _current(target: Table, mode: Mode) -> Iterator[pa.Table]:
 
 
 def _hashes(some: Iterable[pa.Table], schema: pa.Schema) -> Hashes:
-    found = (row_hashes(aligned(rows, schema).select(schema.names).columns, rows.num_rows) for rows in some)
-    return np.concatenate([_NONE, *found])
+    found = (aligned(rows, schema).select(schema.names) for rows in some)
+    return np.concatenate([_NONE, *(row_hashes(each.columns, each.num_rows, signed=True) for each in found)])
 
 
 def _without(rows: pa.Table, gone: Hashes, schema: pa.Schema) -> pa.Table:

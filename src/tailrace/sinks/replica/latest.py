@@ -79,7 +79,8 @@ def _apply(
     if net.cleared:
         descriptions.emptied(target, repeated(target, batch, place.table))
     if net.upserted:
-        descriptions.begun(target, net.table, repeated(target, batch, place.table), is_cleared=net.cleared)
+        come, at = descriptions.types(net.table), repeated(target, batch, place.table)
+        descriptions.begun(target, come, at, lambda: net.cleared or target.count() == 0)
     if replaces or takes_over(target, fields):
         if replaces:
             descriptions.cured(target, repeated(target, batch, place.table))

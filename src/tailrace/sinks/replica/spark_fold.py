@@ -12,6 +12,7 @@ from itertools import chain
 import pyarrow as pa
 
 from tailrace.errors import DecodeError, TableError
+from tailrace.sinks.replica import descriptions
 from tailrace.sinks.replica.batch import MicroBatch, table_parts
 from tailrace.sinks.replica.evolve import fitted, is_whole, needs_table
 from tailrace.sinks.replica.failures import retried
@@ -107,6 +108,7 @@ def _slices(
         "upserted": net.upserted,
         "deleted": net.deleted,
         "loses": net.lacking,
+        "types": descriptions.types(net.table),
     }
     if wholes or needs_table(net.table):
         header["table"] = net.table.to_json()

@@ -44,7 +44,7 @@ _REFUSALS: tuple[type[Exception], ...] = (PySparkException, DeltaError, *JAVA_IS
 
 @dataclass(frozen=True)
 class Folded:
-    """A net effect whose rows are a frame; the fields are those of Net."""
+    """A net effect whose rows are a frame; the fields are those of Net. `types`: of its columns; none without rows."""
 
     rows: DataFrame
     names: list[str]
@@ -54,6 +54,7 @@ class Folded:
     kept: list[str]
     moves: bool
     cleared: bool
+    types: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,11 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
     chosen = (folded.table == table) & (folded.part == extent.number)
     rows = folded.where(chosen).select("rows").mapInArrow(_unpack, kind)
     net = Folded(
-        rows, head["names"], schema, head["key"], kept=head["kept"], moves=head["moves"], cleared=head["cleared"]
+        *(rows, head["names"], schema, head["key"]),
+        kept=head["kept"],
+        moves=head["moves"],
+        cleared=head["cleared"],
+        types=head["types"] if head["upserted"] else {},
     )
     described = TableSchema.from_json(head["table"]) if "table" in head else None
     with _refusals(place):
@@ -230,6 +235,9 @@ def _apply(
     mark, fields = progress.mark(extent), pa.schema([net.schema.field(name) for name in net.names])
     if target is not None and net.cleared:
         descriptions.emptied(target, writing.repeated(target, batch, place.table))
+    if target is not None and net.types:
+        at, there = writing.repeated(target, batch, place.table), target
+        descriptions.begun(target, net.types, at, lambda: net.cleared or there.count() == 0)
     if target is not None and progress.begins(extent):
         descriptions.cured(target, writing.repeated(target, batch, place.table))
     if target is None or progress.begins(extent) or takes_over(target, fields):

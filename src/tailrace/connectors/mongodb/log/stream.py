@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -107,9 +107,7 @@ class ChangeStream:
                 batch = self._answer()
             except PyMongoError as error:  # noqa: PERF203  # the loop is the retrying
                 self.close()
-                if code_of(error) in HISTORY_LOST:
-                    raise lost(self._config, self.position, FAILURES.line(error)) from error
-                if (refused := unsent(self._config, self.position, error)) is not None:
+                if (refused := refusal(self._config, self.position, error)) is not None:
                     raise refused from error
                 if not FAILURES.is_transient(error) and not is_cursor_gone(error):
                     with FAILURES.translated("the change stream cannot be read"):
@@ -170,6 +168,29 @@ def opening_of(collection: str) -> str | int:
     return 1 if collection == ALL else collection
 
 
+def opened(client: Client, config: Config, position: str, size: int) -> Mapping[str, Any]:
+    """The server's cursor of a stream behind a position, with so many events at most; it is closed again.
+
+    Its documents are raw, as one may be what Python cannot hold. Raises OffsetError where the log is lost, SourceError
+    for a change that the server cannot send.
+    """
+    database, collection = target(config)
+    command = {
+        "aggregate": opening_of(collection),
+        "pipeline": stages(config, start_options(position)),
+        "cursor": {"batchSize": size},
+    }
+    try:
+        answer = client[database].command(command, codec_options=RAW)
+    except PyMongoError as error:
+        if (refused := refusal(config, position, error)) is not None:
+            raise refused from error
+        raise
+    found: Mapping[str, Any] = answer["cursor"]
+    client[database].command({"killCursors": collection, "cursors": [found["id"]]})
+    return found
+
+
 def positions(events: ChangeEvents) -> pa.Array:
     """The position of each event, without the type bits: it is compared, not resumed."""
     return events.token_texts
@@ -192,8 +213,10 @@ def lost(config: Config, position: str, why: str) -> OffsetError:
     )
 
 
-def unsent(config: Config, position: str, error: PyMongoError) -> SourceError | None:
-    """The error for a change that the server cannot send, while the log is read or where it is opened before one."""
+def refusal(config: Config, position: str, error: PyMongoError) -> OffsetError | SourceError | None:
+    """The error for a log that is lost, or a change that the server cannot send, while the log is read or opened."""
+    if code_of(error) in HISTORY_LOST:
+        return lost(config, position, FAILURES.line(error))
     if code_of(error) == TOO_LARGE:
         return _too_large(config, position)
     return _without_image(config, position, FAILURES.line(error)) if code_of(error) == NO_IMAGE else None

@@ -9,6 +9,7 @@ from typing import Any
 import bson
 from bson import json_util
 from bson.binary import UUID_SUBTYPE, Binary
+from bson.errors import BSONError
 from pymongo import ReadPreference
 from pymongo.errors import OperationFailure
 
@@ -19,6 +20,7 @@ from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
 Find = dict[str, Any]
+_SHOWN = 100
 
 
 def cluster_time(client: Client) -> int:
@@ -116,8 +118,13 @@ def key_bytes(text: str) -> bytes:
 
 
 def value_of(text: str) -> Any:
-    """The value of a text in extended JSON, with its type. Raises ValueError."""
-    return json_util.loads(text, json_options=_TYPED)
+    """The value of a text in extended JSON, with its type. Raises ValueError for what is no JSON or no BSON."""
+    try:
+        value = json_util.loads(text, json_options=_TYPED)
+        bson.encode({"": value})  # refuses integers of more than 64 bits, names with a zero byte
+    except (BSONError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
+        raise ValueError(f"{text[:_SHOWN]} is no value of BSON: {error}") from error
+    return value
 
 
 def id_of(text: str) -> Any:

@@ -43,6 +43,19 @@ def typed_column(values: Values, kind: pa.DataType) -> tuple[pa.Array, Flags]:
     return column, ~fits
 
 
+def lost(kind: pa.DataType) -> str:
+    """What a column of the type does not keep of a field: fields that differ in that alone have one value there."""
+    return " and ".join((*_lost(kind), "the difference between null and a missing field"))
+
+
+def _lost(kind: pa.DataType) -> tuple[str, ...]:
+    if pt.is_struct(kind):
+        return tuple(dict.fromkeys(("the order of fields", *(each for field in kind for each in _lost(field.type)))))
+    if pt.is_list(kind) or pt.is_large_list(kind):
+        return _lost(kind.value_type)
+    return next((found for test, found in _LOST if test(kind)), ())
+
+
 def takes_text(kind: pa.DataType) -> bool:
     """Whether a column of the type may be one of `text_column` instead."""
     return _is_text(kind) or _is_time(kind) or bool(pt.is_decimal(kind))
@@ -257,6 +270,12 @@ _READERS: tuple[tuple[Callable[[pa.DataType], bool], dict[int, Reader]], ...] = 
     ),
     (pt.is_struct, {layout.DOCUMENT: _struct}),
     (lambda kind: pt.is_list(kind) or pt.is_large_list(kind), {layout.ARRAY: _list}),
+)
+_LOST: tuple[tuple[Callable[[pa.DataType], bool], tuple[str, ...]], ...] = (
+    (_is_text, ("the type of what is no string",)),
+    (lambda kind: pt.is_integer(kind) or pt.is_floating(kind), ("the types of numbers",)),
+    (pt.is_decimal, ("the types of numbers", "zeros at the end of decimals")),
+    (_is_bytes, ("the subtypes of binary data",)),
 )
 _PRINTERS: dict[int, Reader] = {
     layout.DATE: _printed_date,

@@ -80,6 +80,10 @@ class PostgresNow(SourceNow):
         return self._captured[table.id].left_out
 
     @override
+    def excluded(self, table: TableSchema) -> Sequence[str]:
+        return self._captured[table.id].excluded
+
+    @override
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         row = self._connection.execute("SELECT pg_export_snapshot()").fetchone()
         assert row is not None
@@ -122,7 +126,7 @@ class PostgresNow(SourceNow):
         try:
             with self._connection.transaction():
                 found = keys.images(self._connection, table, types, wanted)
-        except SourceError:
+        except (SourceError, psycopg.DataError):  # psycopg refuses a text with a zero byte
             if len(wanted) > 1:
                 half = len(wanted) // 2
                 yield from self._understood(table, types, wanted[:half])

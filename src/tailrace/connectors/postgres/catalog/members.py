@@ -63,6 +63,11 @@ class Leaf:
         return f"{self.file}/{self.toast}"
 
     @property
+    def arrival(self) -> str:
+        """The transaction's number as the catalogue has it, which stays the same however far the others go."""
+        return str(self.arrived & 0xFFFFFFFF)
+
+    @property
     def name(self) -> str:
         """Schema and name."""
         return f"{self.schema}.{self.table}"
@@ -120,7 +125,8 @@ def _member(rows: PartitionRows, leaf: Leaf, known: tuple[Leaf, Member] | None) 
     had_rows = has_come and not rows.had_none_when_it_came(leaf)
     is_same = before is not None and before.storage == leaf.storage
     is_alter = before is not None and before.toast != leaf.toast
-    return Member(leaf.name, leaf.storage, had_rows, keeps_rows=not is_same and not is_alter and rows.keeps_old(leaf))
+    keeps_rows = not is_same and not is_alter and rows.keeps_old(leaf)
+    return Member(leaf.name, leaf.storage, had_rows, keeps_rows, leaf.arrival)
 
 
 class PartitionRows:

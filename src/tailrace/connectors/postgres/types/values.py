@@ -141,7 +141,7 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
         return _vector(pg.name, is_read=Fault.EMPTY_VECTORS not in faults)
     if pg.name in ("bit", "varbit"):
         kind = _bits(_UNBOUNDED_BITS if modifier < 0 else modifier, faults)
-        return replace(kind, loses="its length") if pg.name == "varbit" and modifier != 1 else kind
+        return replace(kind, loses="its length") if pg.name == "varbit" else kind
     if pg.name == "bytea":
         return _binary(config)
     if pg.name == "hstore":

@@ -41,7 +41,9 @@ def temporal_type(name: str, scale: int, config: Config) -> ValueType:
     convert: Convert
     if name == "datetimeoffset":
         zoned = temporal.zoned_timestamp_form(0).read_by(offset_text, digits)
-        return replace(zoned, text=_TEXT[name], of_default=lambda text: offset_text(_completed(text, zoned=True)))
+        loses = " and ".join(each for each in ("its offset", zoned.loses) if each)
+        kind = replace(zoned, text=_TEXT[name], loses=loses)
+        return replace(kind, of_default=lambda text: offset_text(_completed(text, zoned=True)))
     if name == "date":
         form = temporal.date_form(mode)
         convert = {DAYS: _days, ISO: _iso_date}[form.unit]
