@@ -123,6 +123,7 @@ class ColumnRules:
             missing=missing,
             is_unlogged=is_unlogged,
             loses=kind.loses,
+            sql=kind.sql,
         )
 
     def _placeholder(self, table: TableId, column: ColumnInfo, kind: ValueType) -> str | None:

@@ -53,7 +53,7 @@ class ValueType:
     `literals` the schema shows defaults that are literals and no others. `text` is the SQL expression that gives a
     column ({}) in the form that `convert` takes; `binary` is a cheaper way to the same values. `of_default` reads a
     default where `convert` would not. Without `placeholder` a large value that the log did not repeat is null.
-    `loses` names what of a value is not kept.
+    `loses` names what of a value is not kept, `sql` is that of Column.
     """
 
     schema: ConnectSchema
@@ -68,6 +68,7 @@ class ValueType:
     of_default: Convert | None = None
     placeholder: bool = True
     loses: str | None = None
+    sql: str | None = None
 
 
 def converted(found: pa.Array, kind: ValueType, where: str, *, binary: bool = False) -> pa.Array:

@@ -33,6 +33,7 @@ class Column:
     one without a change in its log. `is_unlogged`: it gave them values that nobody knows without reading the rows.
     `loses` names what of the source's values is not kept: values that differ in that alone are the same.
     `others` is what becomes of values that the type cannot hold where the column has their texts: see model/native.py.
+    `sql` is the type of its values in a database where the schema does not tell it, as PostgreSQL names it (`jsonb`).
     `old_lacks`: which large values old images do not have (UNTOUCHED, ALL), but null, or the placeholder where an
     update left the value as it was and there is one.
     """
@@ -49,6 +50,7 @@ class Column:
     loses: str | None = None
     others: str = ERROR
     old_lacks: str | None = None
+    sql: str | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ class TableSchema:
             "others": {column.name: column.others for column in self.columns if column.others != ERROR},
             "unlogged": [column.name for column in self.columns if column.is_unlogged],
             "old_lacks": {column.name: column.old_lacks for column in self.columns if column.old_lacks is not None},
+            "sql": {column.name: column.sql for column in self.columns if column.sql is not None},
             "arrow": base64.b64encode(arrow).decode(),
             "key": list(self.key),
             "identity": list(self.identity),
@@ -128,6 +131,7 @@ class TableSchema:
                 loses=node.get("loses", {}).get(member["field"]),
                 others=node.get("others", {}).get(member["field"], ERROR),
                 old_lacks=node.get("old_lacks", {}).get(member["field"]),
+                sql=node.get("sql", {}).get(member["field"]),
             )
             for index, member in enumerate(node["columns"])
         )

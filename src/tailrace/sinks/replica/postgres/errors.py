@@ -22,6 +22,8 @@ _DISK_FULL, _DENIED = "53100", ("42501", "28000", "28P01")
 # A column that views are made of cannot be dropped, or change its type.
 _USED = ("2BP01", "0A000")
 _NO_TEXT = "22021"
+# A value is none of the column's type, or is nested too deeply for it.
+_REFUSED = ("22", "54001")
 # libpq reports a refused login without a SQLSTATE. These are words of a server that speaks English.
 _LOGIN = ("authentication failed", "no pg_hba.conf entry", "is not permitted to log in")
 
@@ -36,6 +38,10 @@ _NULS = (
 )
 
 
+class RefusedValueError(LakeError):
+    """A value is none of its column's type."""
+
+
 @contextmanager
 def translating() -> Iterator[None]:
     """Raise what Table says instead of what the drivers raise; other errors pass."""
@@ -43,6 +49,11 @@ def translating() -> Iterator[None]:
         yield
     except (psycopg.Error, AdbcError) as error:
         raise _meaning(error) from error
+
+
+def is_refused(error: psycopg.Error | AdbcError) -> bool:
+    """Whether a value is none of its column's type."""
+    return (error.sqlstate or "").startswith(_REFUSED) and error.sqlstate != _NO_TEXT
 
 
 def said(error: BaseException) -> str:
@@ -64,7 +75,9 @@ def _meaning(error: psycopg.Error | AdbcError) -> Exception:
         return OSError(f"the database does not answer: {text}")
     if state in _USED:
         return LakeError(text, _VIEWS)
-    return LakeError(text, _NULS if state == _NO_TEXT else None)
+    if state == _NO_TEXT:
+        return LakeError(text, _NULS)
+    return RefusedValueError(text) if is_refused(error) else LakeError(text)
 
 
 def _is_of_the_connection(error: psycopg.Error | AdbcError) -> bool:
