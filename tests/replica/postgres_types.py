@@ -234,8 +234,11 @@ def _point(text: str) -> str:
 
 
 def _point_of(value: Any) -> str:
-    """A point whose well-known binary says the same as its numbers."""
-    x, y = value["x"], value["y"]
+    """A point whose well-known binary says the same as its numbers; a database has it as JSON, bytes in base64."""
+    if isinstance(value, str):
+        found = json.loads(value)
+        value = {**found, "wkb": base64.b64decode(found["wkb"])}
+    x, y = float(value["x"]), float(value["y"])
     same = value["wkb"] == struct.pack("<bIdd", 1, 1, x, y) and value.get("srid") is None
     return f"({x!r},{y!r})" if same else repr(value)
 
