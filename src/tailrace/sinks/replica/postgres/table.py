@@ -266,6 +266,8 @@ class TargetTable:
     def _take_texts(self, rows: Sequence[pa.Table]) -> bool:
         """Have columns of text where rows have values that are none of the type; whether there are such columns."""
         refused: list[pa.Field] = []
+        if not any(sql_name(each) for each in self.schema):
+            return False
 
         def alter(connection: Connection) -> State:
             for number, some in enumerate(rows):
