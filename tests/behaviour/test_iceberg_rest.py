@@ -1,4 +1,4 @@
-"""A pipeline into Iceberg tables of a REST catalog: it is stopped, the catalog dies, and its tables are read by others."""
+"""A pipeline into Iceberg tables of a REST catalog: it is stopped, the catalog dies, and others read its tables."""
 
 from __future__ import annotations
 
