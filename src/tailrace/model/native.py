@@ -59,7 +59,7 @@ WHOLE, HELD = "whole", "held"
 # Of the field of a column of texts that had another type: it takes all values of the source's.
 IS_WHOLE = {b"tailrace.held": b"true"}
 
-# Of the field of a column of texts whose values are of another type in a database, as PostgreSQL names it: `uuid`.
+# Of the field of a column of texts: the name of the type that its values have in a database, such as `uuid`.
 SQL_TYPE = b"tailrace.sql"
 UPPER_UUID = "UUID"
 """As `uuid`, in capital letters."""

@@ -33,7 +33,7 @@ class Column:
     one without a change in its log. `is_unlogged`: it gave them values that nobody knows without reading the rows.
     `loses` names what of the source's values is not kept: values that differ in that alone are the same.
     `others` is what becomes of values that the type cannot hold where the column has their texts: see model/native.py.
-    `sql` is the type of its values in a database where the schema does not tell it, as PostgreSQL names it (`jsonb`).
+    `sql` is the type of its values in a database where the schema does not tell it (`jsonb`).
     `old_lacks`: which large values old images do not have (UNTOUCHED, ALL), but null, or the placeholder where an
     update left the value as it was and there is one.
     """
