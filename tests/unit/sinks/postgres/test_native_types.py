@@ -74,7 +74,8 @@ def row(number: int, **values: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("table", [ORDERS, BAG], ids=["key", "bag"])
 def test_values_have_their_types_and_are_read_as_the_source_has_them(database: Database, table: TableSchema) -> None:
     replica, schema = Replica(database), with_columns(*COLUMNS, table=table)
-    nothing, empty = dict.fromkeys(VALUES), {**dict.fromkeys(VALUES), "MicroTimes": [], "id_ofs": []}
+    nothing: dict[str, Any] = dict.fromkeys(VALUES)
+    empty: dict[str, Any] = {**nothing, "MicroTimes": [], "id_ofs": []}
     replica.write(("c", None, row(1, **VALUES)), ("c", None, row(2, **nothing)), schema=schema)
     replica.write(("c", None, row(3, **VALUES)), ("c", None, row(4, **empty)), schema=schema)
     replica.write(("d", row(3, **VALUES), None), ("u", row(2, **nothing), row(2, **VALUES)), schema=schema)

@@ -63,7 +63,7 @@ def test_a_table_of_very_many_columns(database: Database, count: int) -> None:
     replica = Replica(database)
     more = tuple(Column(f"c{number}", ConnectSchema("int32", True), pa.int32()) for number in range(count))
     schema = replace(ORDERS, columns=(*ORDERS.columns, *more))
-    row: dict[str, Any] = order(1, **{column.name: 1 for column in more})
+    row: dict[str, Any] = {**order(1), **{column.name: 1 for column in more}}
     if count > 1600:
         with pytest.raises(TableError, match="at most 1600 columns") as error:
             replica.write(("c", None, row), schema=schema)
