@@ -225,6 +225,8 @@ def _sparse(text: str) -> str:
 
 
 def _sparse_of(value: Any) -> str:
+    """A sparse vector; a database has it as JSON, whose pairs are lists."""
+    value = json.loads(value) if isinstance(value, str) else value
     return f"{value['dimensions']} {sorted((place, _single(number)) for place, number in value['vector'])}"
 
 

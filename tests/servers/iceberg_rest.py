@@ -57,6 +57,11 @@ class RestCatalog(ServerProcess):
         return self._home / "catalog.log"
 
     @property
+    def warehouse(self) -> Path:
+        """The folder of the tables' files."""
+        return self._home / "warehouse"
+
+    @property
     def options(self) -> dict[str, str]:
         """pyiceberg's properties of the catalog."""
         return {"type": "rest", "uri": f"http://127.0.0.1:{self.port}"}
@@ -67,7 +72,7 @@ class RestCatalog(ServerProcess):
             return self
         environment = {
             "CATALOG_REST_PORT": str(self.port),
-            "CATALOG_WAREHOUSE": f"file://{self._home}/warehouse",
+            "CATALOG_WAREHOUSE": f"file://{self.warehouse}",
             "CATALOG_URI": f"jdbc:sqlite:{self._home}/catalog.db",
             "CATALOG_JDBC_SCHEMA__VERSION": "V1",
         }
@@ -82,12 +87,13 @@ class RestCatalog(ServerProcess):
         return self
 
     def clear(self) -> None:
-        """Remove all tables and namespaces."""
+        """Remove all tables and namespaces, with their files."""
         catalog = self.catalog()
         for namespace in catalog.list_namespaces():
             for table in catalog.list_tables(namespace):
                 catalog.purge_table(table)
             catalog.drop_namespace(namespace)
+        shutil.rmtree(self.warehouse, ignore_errors=True)
 
     def catalog(self) -> Catalog:
         """A client of it."""

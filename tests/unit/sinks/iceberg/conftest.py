@@ -29,6 +29,6 @@ def lake(tmp_path: Path, request: pytest.FixtureRequest) -> Lake:
         server: RestCatalog = request.getfixturevalue("rest_catalog")
         server.start()
         server.clear()
-        made.options = server.options
+        made.options, made.folder = server.options, server.warehouse
     made.write(*(("c", None, order(id_)) for id_ in range(1, 6)))
     return made
