@@ -22,13 +22,16 @@ def shop(postgres18: PostgresServer) -> PostgresServer:
     return postgres18
 
 
+@pytest.mark.parametrize("lake", ["delta", pytest.param("postgres", marks=pytest.mark.long)])
 def test_the_replica_is_equal_in_the_end(
-    shop: PostgresServer, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shop: PostgresServer, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lake: str
 ) -> None:
     output = io.StringIO()
     monkeypatch.setattr(demo_screen, "results", Console(file=output, width=160))
-    assert Demo(demo_shop.TableShop(shop), tmp_path, Screen(), spark).run(8) == []
+    monkeypatch.setattr(demo_screen, "PLAIN_SECONDS", 0.5)
+    assert Demo(demo_shop.TableShop(shop), tmp_path, Screen(), spark, lake=lake).run(8) == []
     said = output.getvalue()
+    assert f"replica: {sorted(demo_shop.TABLES)[0]} " in said
     assert said.count("  equal   ") == len(demo_shop.TABLES)
     assert "create   shop.public.order" in said
 

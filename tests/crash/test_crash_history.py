@@ -13,9 +13,10 @@ import pytest
 
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour import versioned
-from tests.behaviour.engines import catalog
+from tests.behaviour.engines import catalog, database
 from tests.crash.rig import Rig
 from tests.crash.seeds import seeds
+from tests.servers import target
 
 pytestmark = pytest.mark.timeout(900)
 PLACES = [
@@ -49,13 +50,16 @@ def changing(rig: Rig, seed: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("seed", seeds())
-@pytest.mark.parametrize("lake", ["delta", "iceberg"])
+@pytest.mark.parametrize("lake", ["delta", "iceberg", "postgres"])
 def test_the_history_of_a_pipeline_that_is_killed_everywhere(tmp_path: Path, lake: str, seed: int) -> None:
     root, options = str(tmp_path / "replica"), {}
     sink: dict[str, object] = {"path": "replica"}
     if lake == "iceberg":
         root, options = "iceberg://lake", catalog(tmp_path / "lake")
         sink = {"format": "iceberg", "namespace": "lake", "catalog": options}
+    elif lake == "postgres":
+        root, options = database(tmp_path)
+        sink = {**target.settings(tmp_path)}
     draw, name = random.Random(seed), f"history_{uuid4().hex[:8]}"
     with EmbeddedPostgres(18, settings={"track_commit_timestamp": "on"}) as server, ExitStack() as stack:
         server.create_database(name)

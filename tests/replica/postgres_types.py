@@ -225,6 +225,8 @@ def _sparse(text: str) -> str:
 
 
 def _sparse_of(value: Any) -> str:
+    """A sparse vector; a database has it as JSON, whose pairs are lists."""
+    value = json.loads(value) if isinstance(value, str) else value
     return f"{value['dimensions']} {sorted((place, _single(number)) for place, number in value['vector'])}"
 
 
@@ -234,8 +236,11 @@ def _point(text: str) -> str:
 
 
 def _point_of(value: Any) -> str:
-    """A point whose well-known binary says the same as its numbers."""
-    x, y = value["x"], value["y"]
+    """A point whose well-known binary says the same as its numbers; a database has it as JSON, bytes in base64."""
+    if isinstance(value, str):
+        found = json.loads(value)
+        value = {**found, "wkb": base64.b64decode(found["wkb"])}
+    x, y = float(value["x"]), float(value["y"])
     same = value["wkb"] == struct.pack("<bIdd", 1, 1, x, y) and value.get("srid") is None
     return f"({x!r},{y!r})" if same else repr(value)
 

@@ -198,12 +198,14 @@ class Demo:
         self.screen.show(self._status())
 
     def _status(self) -> Any:
-        from tailrace.operate.status import assess, replica_rows
+        from tailrace.operate.status import assess
         from tailrace.pipeline.checkpoint import position
+        from tailrace.sinks.replica.target import row_counts
 
-        found = position(self.definition.checkpoint)
+        found, target = position(self.definition.checkpoint), self.definition.sink.replica
+        assert target is not None
         status = assess("demo", found, self.admin.state(found.pipeline), self._position(), time.time())
-        status.tables.update(replica_rows(self.definition))
+        status.tables.update(row_counts(target.root, target.options))
         return status
 
     def _catch_up(self, running: Run) -> None:

@@ -129,6 +129,7 @@ class ColumnRules:
             is_unlogged=is_unlogged,
             loses=kind.loses,
             configured=kind.configured,
+            sql=kind.sql,
         )
 
     def _placeholder(self, table: TableId, column: ColumnInfo, kind: ValueType) -> str | None:

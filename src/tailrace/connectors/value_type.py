@@ -55,7 +55,7 @@ class ValueType:
     column ({}) in the form that `convert` takes; `binary` is a cheaper way to the same values. `of_default` reads a
     default where `convert` would not. Without `placeholder` a large value that the log did not repeat is null.
     `masking` is a mask that `convert` leaves to the images. `loses` names what of a value is not kept, `configured`
-    what is compared of a value that the configuration alters.
+    what is compared of a value that the configuration alters. `sql` is that of Column.
     """
 
     schema: ConnectSchema
@@ -72,6 +72,7 @@ class ValueType:
     masking: Masking | None = None
     loses: str | None = None
     configured: str | None = None
+    sql: str | None = None
 
 
 def converted(found: pa.Array, kind: ValueType, where: str, *, binary: bool = False) -> pa.Array:

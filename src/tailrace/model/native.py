@@ -59,6 +59,14 @@ WHOLE, HELD = "whole", "held"
 # Of the field of a column of texts that had another type: it takes all values of the source's.
 IS_WHOLE = {b"tailrace.held": b"true"}
 
+# Of the field of a column of texts: the name of the type that its values have in a database, such as `uuid`.
+SQL_TYPE = b"tailrace.sql"
+UPPER_UUID = "UUID"
+"""As `uuid`, in capital letters."""
+_SQL_TYPES = {"io.debezium.data.Uuid": "uuid", "io.debezium.data.Json": "json", **dict.fromkeys(_TIMES, "time")}
+# Parameters of the schema of a column whose values are not the source's.
+_MASKS = {"masked", "truncateLength"}
+
 _MIDNIGHT_AFTER = "24:00:00.000000"
 _MAX_DIGITS = 38
 _WIDE = pa.decimal256(76, 0)
@@ -76,12 +84,21 @@ def native_type(column: Column) -> pa.DataType:
 
 def native_schema(table: TableSchema) -> pa.Schema:
     """The native types of a table's columns, all nullable: a deleted row's image holds its identity only."""
-    return pa.schema(
-        [
-            pa.field(column.name, native_type(column), metadata=IS_WHOLE if column.others == WHOLE else None)
-            for column in table.columns
-        ]
-    )
+    return pa.schema([pa.field(each.name, native_type(each), metadata=_metadata(each)) for each in table.columns])
+
+
+def _metadata(column: Column) -> dict[bytes, bytes] | None:
+    if column.others == WHOLE:
+        return IS_WHOLE
+    name = column.sql or _sql_type(column.schema)
+    return None if name is None or _MASKS & dict(column.schema.parameters).keys() else {SQL_TYPE: name.encode()}
+
+
+def _sql_type(schema: ConnectSchema) -> str | None:
+    if schema.items is not None:
+        item = _sql_type(schema.items)
+        return None if item is None else f"{item}[]"
+    return _SQL_TYPES.get(schema.name or "")
 
 
 def compared_rows(table: TableSchema, images: pa.StructArray) -> pa.Table:

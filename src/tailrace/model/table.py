@@ -36,6 +36,7 @@ class Column:
     `loses` names what of the source's values is not kept: values that differ in that alone are the same.
     `configured` says what is compared of values that the configuration alters, such as masked ones.
     `others` is what becomes of values that the type cannot hold where the column has their texts: see model/native.py.
+    `sql` is the type of its values in a database where the schema does not tell it (`jsonb`).
     `old_lacks`: which large values old images do not have (UNTOUCHED, ALL), but null, or the placeholder where an
     update left the value as it was and there is one.
     """
@@ -54,6 +55,7 @@ class Column:
     configured: str | None = None
     others: str = ERROR
     old_lacks: str | None = None
+    sql: str | None = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class TableSchema:
             "others": {column.name: column.others for column in self.columns if column.others != ERROR},
             "unlogged": [column.name for column in self.columns if column.is_unlogged],
             "old_lacks": {column.name: column.old_lacks for column in self.columns if column.old_lacks is not None},
+            "sql": {column.name: column.sql for column in self.columns if column.sql is not None},
             "arrow": base64.b64encode(arrow).decode(),
             "key": list(self.key),
             "identity": list(self.identity),
@@ -139,6 +142,7 @@ class TableSchema:
                 configured=node.get("configured", {}).get(member["field"]),
                 others=node.get("others", {}).get(member["field"], ERROR),
                 old_lacks=node.get("old_lacks", {}).get(member["field"]),
+                sql=node.get("sql", {}).get(member["field"]),
             )
             for index, member in enumerate(node["columns"])
         )

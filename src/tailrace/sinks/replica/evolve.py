@@ -11,7 +11,7 @@ from deltalake import Field
 
 from tailrace.errors import ShapeError
 from tailrace.model.held import is_held, text_of, texts, value_of
-from tailrace.model.native import IS_WHOLE, native_rows, with_whole
+from tailrace.model.native import IS_WHOLE, SQL_TYPE, native_rows, with_whole
 from tailrace.model.table import TableSchema
 from tailrace.sinks.replica.fold import FROM
 from tailrace.sinks.replica.table import Table
@@ -41,6 +41,9 @@ def evolution(target: pa.Schema, source: pa.Schema, table: str) -> Evolution:
         if place < 0:
             added.append(field)
             schema = schema.append(field)
+        elif _is_of_another(target.field(place), field):
+            widened.append(field)
+            schema = schema.set(place, field)
         elif not _same(target.field(place).type, field.type):
             old = target.field(place).type
             if _holds(field.type, old) or _shows(field.type, old) or is_whole(field):
@@ -105,6 +108,28 @@ def trimmed(values: pa.ChunkedArray) -> pa.ChunkedArray:
 def is_whole(field: pa.Field) -> bool:
     """Whether a column of texts takes all values of a column of another type."""
     return pa.types.is_string(field.type) and IS_WHOLE.items() <= (field.metadata or {}).items()
+
+
+def _is_of_another(here: pa.Field, new: pa.Field) -> bool:
+    """Whether texts are stored in a type of the database's that new ones need not have; any text fits into text."""
+    mine, its = (sql_name(field) for field in (here, new))
+    return mine is not None and mine != its and pa.types.is_string(here.type) and pa.types.is_string(new.type)
+
+
+def sql_name(field: pa.Field) -> str | None:
+    """The type in a database of a column whose Arrow type does not tell it (`Column.sql`), None for others."""
+    name = (field.metadata or {}).get(SQL_TYPE)
+    return None if name is None else name.decode()
+
+
+def without_sql_names(schema: pa.Schema) -> pa.Schema:
+    """The columns as a format has them that has no types of a database."""
+    return pa.schema([_without_sql_name(field) for field in schema])
+
+
+def _without_sql_name(field: pa.Field) -> pa.Field:
+    rest = {name: text for name, text in (field.metadata or {}).items() if name != SQL_TYPE}
+    return field.with_metadata(rest) if sql_name(field) is not None else field
 
 
 def cast(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

@@ -73,7 +73,7 @@ _PLAIN: dict[str, ValueType] = {
     "float4": cast_type("float", pa.float32(), 0.0, AS_IS),
     "float8": cast_type("double", pa.float64(), 0.0, AS_IS),
     "json": text_type("io.debezium.data.Json", "{}"),
-    "jsonb": text_type("io.debezium.data.Json", "{}"),
+    "jsonb": replace(text_type("io.debezium.data.Json", "{}"), sql="jsonb"),
     "xml": text_type("io.debezium.data.Xml", ""),
     "uuid": text_type("io.debezium.data.Uuid", "00000000-0000-0000-0000-000000000000"),
     "ltree": text_type("io.debezium.data.Ltree"),
@@ -207,7 +207,11 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     is_text = element.name == "bytea" and item.schema.type == "string"
     has_placeholder = element.name in _PLACEHOLDERS and not element.domain and not is_text
     return ValueType(
-        schema, arrow, convert, placeholder=has_placeholder or Fault.ARRAYS_WITHOUT_PLACEHOLDER not in faults
+        schema,
+        arrow,
+        convert,
+        placeholder=has_placeholder or Fault.ARRAYS_WITHOUT_PLACEHOLDER not in faults,
+        sql=item.sql and f"{item.sql}[]",
     )
 
 

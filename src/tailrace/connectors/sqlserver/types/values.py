@@ -13,6 +13,7 @@ from tailrace.connectors.sqlserver.types import times
 from tailrace.connectors.types import decimal
 from tailrace.connectors.types.binary import binary_type, hex_bytes
 from tailrace.connectors.value_type import ValueType, as_string, cast_type, text_type
+from tailrace.model.native import UPPER_UUID
 from tailrace.model.schema import ConnectSchema
 
 CHARACTERS = ("char", "varchar", "text", "nchar", "nvarchar", "ntext")
@@ -114,10 +115,10 @@ _PLAIN: dict[str, ValueType] = {
     "float": cast_type("double", pa.float64(), 0.0),
     **{name: text_type(zero="") for name in CHARACTERS},
     # No defaults are shown of these, as by SqlServerDefaultValueConverter.
-    "uniqueidentifier": replace(text_type(), text="CONVERT(varchar(36), {})"),
+    "uniqueidentifier": replace(text_type(), text="CONVERT(varchar(36), {})", sql=UPPER_UUID),
     "xml": replace(text_type(), text="CONVERT(nvarchar(max), {})"),
     # SQL Server 2025 and Azure. Drivers that do not know them get texts, which the server makes in any case here.
-    "json": replace(text_type(), text="CONVERT(nvarchar(max), {})"),
+    "json": replace(text_type(), text="CONVERT(nvarchar(max), {})", sql="json"),
     "vector": replace(text_type(), text="CONVERT(nvarchar(max), {})"),
 }
 

@@ -15,6 +15,7 @@ from pyarrow import fs
 
 from tailrace.sinks.replica.delta.maintenance import properties
 from tailrace.sinks.replica.delta.table import Delta, commit
+from tailrace.sinks.replica.evolve import without_sql_names
 from tailrace.sinks.replica.table import Mark, Rows
 
 
@@ -52,7 +53,7 @@ class DeltaLake:
         """See Lake."""
         write_deltalake(
             self.uri(name),
-            rows,
+            rows.cast(without_sql_names(rows.schema)),
             mode="overwrite",
             schema_mode="overwrite",
             storage_options=dict(self.options),

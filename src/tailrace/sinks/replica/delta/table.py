@@ -13,7 +13,7 @@ from deltalake import CommitProperties, DeltaTable, Field, Schema, Transaction, 
 from tailrace.sinks.replica import merge
 from tailrace.sinks.replica.codes import row_codes
 from tailrace.sinks.replica.delta.maintenance import Files
-from tailrace.sinks.replica.evolve import aligned
+from tailrace.sinks.replica.evolve import aligned, without_sql_names
 from tailrace.sinks.replica.fold import COUNT, FROM, Net
 from tailrace.sinks.replica.lookup import joined, matching, without
 from tailrace.sinks.replica.reshape import Reshaping
@@ -66,7 +66,7 @@ class Delta:
     @property
     def schema(self) -> pa.Schema:
         """See Table."""
-        return pa.schema(self.table.schema().to_arrow())
+        return without_sql_names(pa.schema(self.table.schema().to_arrow()))
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -84,7 +84,7 @@ class Delta:
 
     def stored(self, schema: pa.Schema) -> pa.Schema:
         """See Table."""
-        return pa.schema(Schema.from_arrow(schema).to_arrow())
+        return pa.schema(Schema.from_arrow(without_sql_names(schema)).to_arrow())
 
     def commits(self) -> Iterator[Commit]:
         """See Table. Most often the first one is enough."""
@@ -111,7 +111,8 @@ class Delta:
     def overwrite(self, rows: Rows, mark: Mark, *, reshapes: bool) -> None:
         """See Table."""
         mode: Any = "overwrite" if reshapes else None
-        write_deltalake(self.table, rows, mode="overwrite", schema_mode=mode, commit_properties=commit(mark))
+        given = rows.cast(without_sql_names(rows.schema))
+        write_deltalake(self.table, given, mode="overwrite", schema_mode=mode, commit_properties=commit(mark))
 
     def reshape(self, shape: Reshaping, mark: Mark) -> None:
         """See Table. The rows are written again, as without column mapping a file's columns have the table's names."""

@@ -30,6 +30,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
+from tailrace.model.native import IS_WHOLE
 from tailrace.sinks.replica.table import LakeError
 
 _PLAIN: Mapping[type[IcebergType], pa.DataType] = {
@@ -102,8 +103,8 @@ def _goes(known: IcebergType, wanted: pa.DataType) -> bool:
 
 
 def _doc(field: pa.Field) -> str | None:
-    found = [f"{name.decode()}={text.decode()}" for name, text in (field.metadata or {}).items()]
-    names = [each for each in found if each.startswith("tailrace.")]
+    found = field.metadata or {}
+    names = [f"{name.decode()}={found[name].decode()}" for name in IS_WHOLE if name in found]
     return _DOC + ",".join(names) if names else None
 
 

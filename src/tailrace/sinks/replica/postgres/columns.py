@@ -8,6 +8,7 @@
 | string, binary | text, bytea |
 | date32 | date |
 | timestamp(us), the same in UTC | timestamp without time zone, timestamp with time zone |
+| string, of a column whose field says so (`Column.sql`) | uuid, json, jsonb, time without time zone |
 | lists of the above | arrays of the above |
 | structs, maps, lists of lists | json, which keeps the text as it is |
 """
@@ -21,13 +22,26 @@ from collections.abc import Mapping
 import pyarrow as pa
 from psycopg import sql
 
-from tailrace.model.native import IS_WHOLE
+from tailrace.model.native import IS_WHOLE, SQL_TYPE, UPPER_UUID
+from tailrace.sinks.replica.evolve import sql_name
 
 # NAMEDATALEN - 1: PostgreSQL cuts longer names, and two could become one.
 _LONGEST, _DIGITS = 63, 16
-# Of a field: the type of its column where the Arrow type does not say it.
-_TYPE = b"tailrace.sql"
-_JSON = "json"
+_JSON, _TIME = "json", "time"
+# By the name that a field has: the type of its column, and the expression of a value's text as the source has it.
+_AS_TEXT = "{}::text"
+_TEXTS: Mapping[str, tuple[str, str]] = {
+    "uuid": ("uuid", _AS_TEXT),
+    UPPER_UUID: ("uuid", "upper({}::text)"),
+    _JSON: ("json", _AS_TEXT),
+    "jsonb": ("jsonb", _AS_TEXT),
+    _TIME: ("time without time zone", "to_char({}, 'HH24:MI:SS.US')"),
+}
+# Every item by itself; an empty array has none.
+_TIMES = (
+    "coalesce((SELECT array_agg({} ORDER BY place) FROM unnest({{}}) WITH ORDINALITY AS item (item, place)), "
+    "{{}}::text[])"
+)
 _NAMES: Mapping[pa.DataType, str] = {
     pa.bool_(): "boolean",
     pa.int16(): "smallint",
@@ -67,8 +81,21 @@ def stored(schema: pa.Schema) -> pa.Schema:
 
 def sql_type(field: pa.Field) -> str:
     """The type of the column of a stored field, as PostgreSQL's format_type writes it."""
-    given = (field.metadata or {}).get(_TYPE)
-    return _sql_type(field.type) if given is None else given.decode()
+    name = sql_name(field)
+    if name is None:
+        return _sql_type(field.type)
+    return _TEXTS[name.removesuffix("[]")][0] + ("[]" if name.endswith("[]") else "")
+
+
+def as_text(field: pa.Field) -> pa.Field:
+    """A stored field whose column takes any text."""
+    rest = {name: text for name, text in (field.metadata or {}).items() if name != SQL_TYPE}
+    return field.with_metadata(rest)
+
+
+def has_no_order(field: pa.Field) -> bool:
+    """Whether values of a stored field's column cannot be compared."""
+    return sql_type(field) in (_JSON, f"{_JSON}[]")
 
 
 def arrow_type(name: str) -> pa.DataType | None:
@@ -84,11 +111,15 @@ def arrow_type(name: str) -> pa.DataType | None:
 
 
 def selected(field: pa.Field) -> sql.Composable:
-    """The expression that reads a column: the driver has no Arrow type of numeric, and reads json's text as text."""
-    name, kind = identifier(field.name), field.type
-    if pa.types.is_decimal(kind) or sql_type(field) == _JSON:
-        return sql.SQL("{}::text").format(name)
-    if pa.types.is_list(kind) and pa.types.is_decimal(kind.value_type):
+    """The expression that reads a column: the driver has no Arrow type of numeric, and texts are the source's."""
+    name, kind, given = identifier(field.name), field.type, sql_name(field)
+    if given == f"{_TIME}[]":
+        return sql.SQL(_TIMES.format(_TEXTS[_TIME][1].format("item"))).format(name, name)
+    if given is not None and not given.endswith("[]"):
+        return sql.SQL(_TEXTS[given][1]).format(name)
+    if pa.types.is_decimal(kind):
+        return sql.SQL(_AS_TEXT).format(name)
+    if given is not None or (pa.types.is_list(kind) and pa.types.is_decimal(kind.value_type)):
         return sql.SQL("{}::text[]").format(name)
     return name
 
@@ -99,8 +130,12 @@ def _stored(field: pa.Field) -> pa.Field:
         item = _plain(field.type.value_type)
         kind = None if item is None else pa.list_(item)
     if kind is not None:
-        return field.with_type(kind)
-    return pa.field(field.name, pa.string(), metadata={**IS_WHOLE, _TYPE: _JSON.encode()})
+        return field.with_type(kind) if _is_of_texts(kind) else as_text(field.with_type(kind))
+    return pa.field(field.name, pa.string(), metadata={**IS_WHOLE, SQL_TYPE: _JSON.encode()})
+
+
+def _is_of_texts(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind.value_type if pa.types.is_list(kind) else kind))
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -10,13 +10,15 @@ from typing import Any, TypeAlias
 
 import psycopg
 import pyarrow as pa
+from adbc_driver_manager import Error as AdbcError
 from adbc_driver_manager._reader import AdbcRecordBatchReader
 from adbc_driver_postgresql import StatementOptions, dbapi
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tailrace.errors import ConfigError
-from tailrace.sinks.replica.postgres.errors import translating
+from tailrace.sinks.replica.postgres.errors import is_gone, translating
+from tailrace.sinks.replica.table import LakeError, LostRaceError
 
 Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 
@@ -80,14 +82,24 @@ def transaction(text: str) -> Iterator[Connection]:
 
 
 def batches(text: str, query: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a query, over a connection of their own."""
-    with translating(), closing(dbapi.connect(text)) as connection, connection.cursor() as cursor:
+    """The rows of a query, over a connection of their own. Raises LostRaceError for a table that was altered."""
+    with _at_once(), translating(), closing(dbapi.connect(text)) as connection, connection.cursor() as cursor:
         cursor.adbc_statement.set_options(**{StatementOptions.BATCH_SIZE_HINT_BYTES.value: str(_BATCH_BYTES)})
         cursor.execute("SET statement_timeout = 0")
         cursor.execute(query)
         # The reader of fetch_record_batch loses the SQLSTATE of an error in the middle of the rows.
         stream = cursor.fetch_arrow()
         yield from AdbcRecordBatchReader._import_from_c(stream.address)
+
+
+@contextmanager
+def _at_once() -> Iterator[None]:
+    try:
+        yield
+    except LakeError as error:
+        if isinstance(error.__cause__, psycopg.Error | AdbcError) and is_gone(error.__cause__):
+            raise LostRaceError(f"the table was altered meanwhile: {error}") from error
+        raise
 
 
 def _opened(text: str) -> Connection:

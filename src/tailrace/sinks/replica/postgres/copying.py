@@ -13,8 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
 
-from tailrace.sinks.replica.evolve import cast
-from tailrace.sinks.replica.postgres.columns import sql_type
+from tailrace.sinks.replica.evolve import cast, is_whole, sql_name
+from tailrace.sinks.replica.postgres import statements
+from tailrace.sinks.replica.postgres.columns import as_text, sql_type
+from tailrace.sinks.replica.postgres.errors import is_refused
 from tailrace.sinks.replica.table import Rows
 
 _TEXT, _BYTES = pa.large_string(), pa.large_binary()
@@ -55,6 +57,30 @@ def staged(
     # Nothing else tells the planner how many rows there are.
     connection.execute(sql.SQL("ANALYZE {}").format(table))
     return table
+
+
+def read(
+    connection: psycopg.Connection[object], name: str, rows: Rows, schema: pa.Schema
+) -> tuple[sql.Identifier, pa.Schema]:
+    """A table of these rows, texts where the schema has another type; and the schema that they can have.
+
+    Of a stream no row comes twice, so a value that is none of its column's type must not end the transaction.
+    """
+    table = staged(connection, name, rows, pa.schema([as_text(field) for field in schema]))
+    return table, pa.schema([_readable(connection, table, at, field) for at, field in enumerate(schema)])
+
+
+def _readable(connection: psycopg.Connection[object], table: sql.Identifier, at: int, field: pa.Field) -> pa.Field:
+    if sql_name(field) is None or is_whole(field):
+        return field
+    try:
+        with connection.transaction():
+            connection.execute(statements.read_as(table, at, field))
+    except psycopg.Error as error:
+        if not is_refused(error):
+            raise
+        return as_text(field)
+    return field
 
 
 def lines(batch: pa.RecordBatch) -> pa.Buffer | bytes:

@@ -16,12 +16,18 @@ from tailrace.sinks.replica.table import LakeError, LostRaceError
 
 # Deadlock, and a transaction that came too late.
 _LOST = ("40001", "40P01")
-# Connections, resources, a lock of another session, a statement that was ended, a server that stops, its disk.
-_AWAY = ("08", "53", "55P03", "57", "58", "25P03", "25P04", "40003")
+# A column or a table that is gone since it was looked up.
+_GONE = ("42703", "42P01")
+# Connections, resources, a lock of another session, a statement that was ended, a server that stops, its disk; and one
+# that is a standby, as after a failover.
+_AWAY = ("08", "53", "55P03", "57", "58", "25P03", "25P04", "25006", "40003")
 _DISK_FULL, _DENIED = "53100", ("42501", "28000", "28P01")
 # A column that views are made of cannot be dropped, or change its type.
 _USED = ("2BP01", "0A000")
-_NO_TEXT = "22021"
+_NO_TEXT, _NO_CHARACTER = "22021", "22P05"
+_CONSTRAINT, _LIMIT = "23", "54"
+# A value is none of the column's type, or is nested too deeply for it.
+_REFUSED = ("22", "54001")
 # libpq reports a refused login without a SQLSTATE. These are words of a server that speaks English.
 _LOGIN = ("authentication failed", "no pg_hba.conf entry", "is not permitted to log in")
 
@@ -36,6 +42,23 @@ _NULS = (
 )
 
 
+# By the beginning of a SQLSTATE, the first one that fits.
+_REMEDIES = (
+    (_NO_TEXT, _NULS),
+    (_NO_CHARACTER, "let the replica be in a database whose encoding is UTF8, then run `tailrace retry`"),
+    (_CONSTRAINT, "drop the constraint, which this replica has not made, then run `tailrace retry`"),
+    (
+        _LIMIT,
+        "leave columns out of the capture (column.exclude.list), or let shorter ones be the key "
+        "(message.key.columns), then run `tailrace retry`",
+    ),
+)
+
+
+class RefusedValueError(LakeError):
+    """A value is none of its column's type."""
+
+
 @contextmanager
 def translating() -> Iterator[None]:
     """Raise what Table says instead of what the drivers raise; other errors pass."""
@@ -43,6 +66,16 @@ def translating() -> Iterator[None]:
         yield
     except (psycopg.Error, AdbcError) as error:
         raise _meaning(error) from error
+
+
+def is_gone(error: psycopg.Error | AdbcError) -> bool:
+    """Whether a column or a table is not there, or not any more."""
+    return error.sqlstate in _GONE
+
+
+def is_refused(error: psycopg.Error | AdbcError) -> bool:
+    """Whether a value is none of its column's type."""
+    return (error.sqlstate or "").startswith(_REFUSED) and error.sqlstate != _NO_TEXT
 
 
 def said(error: BaseException) -> str:
@@ -64,7 +97,8 @@ def _meaning(error: psycopg.Error | AdbcError) -> Exception:
         return OSError(f"the database does not answer: {text}")
     if state in _USED:
         return LakeError(text, _VIEWS)
-    return LakeError(text, _NULS if state == _NO_TEXT else None)
+    remedy = next((words for begin, words in _REMEDIES if state.startswith(begin)), None)
+    return RefusedValueError(text, remedy) if is_refused(error) else LakeError(text, remedy)
 
 
 def _is_of_the_connection(error: psycopg.Error | AdbcError) -> bool:

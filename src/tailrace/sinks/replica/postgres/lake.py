@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import psycopg
-from psycopg import sql
 
-from tailrace.sinks.replica.postgres.columns import fitted, identifier, sql_type, stored
+from tailrace.sinks.replica.postgres import statements
+from tailrace.sinks.replica.postgres.columns import fitted, stored
 from tailrace.sinks.replica.postgres.connections import conninfo, transaction
-from tailrace.sinks.replica.postgres.copying import copy
+from tailrace.sinks.replica.postgres.copying import read
 from tailrace.sinks.replica.postgres.errors import translating
 from tailrace.sinks.replica.postgres.ledger import Ledger, State
 from tailrace.sinks.replica.postgres.table import TableLocation, TargetTable
@@ -55,27 +55,22 @@ class DatabaseLake:
 
     def create(self, name: str, rows: Rows, mark: Mark, kept_seconds: int | None) -> None:
         """See Lake. PostgreSQL removes old versions of rows itself (autovacuum)."""
-        ledger, schema, relation = self._ledger, stored(rows.schema), self._relation(name)
-        state = State(str(uuid.uuid4()), relation, 0, schema, {})
-        columns = [identifier(each.name) for each in schema]
-        pairs = [
-            sql.SQL("{} {}").format(column, sql.SQL(sql_type(each)))
-            for column, each in zip(columns, schema, strict=True)
-        ]
+        ledger, relation = self._ledger, self._relation(name)
         with transaction(self._conninfo) as connection:
             ledger.make(connection)
         with transaction(self._conninfo) as connection:
             if ledger.load(connection, self.folder, name) is not None:
                 raise LostRaceError(f"{relation} was made by another process meanwhile")
+            source, schema = read(connection, "_tailrace_rows", rows, stored(rows.schema))
+            state = State(str(uuid.uuid4()), relation, 0, schema, {})
             try:
-                table = ledger.of(relation)
-                connection.execute(sql.SQL("CREATE TABLE {} ({})").format(table, sql.SQL(", ").join(pairs)))
+                connection.execute(statements.create(ledger.of(relation), schema))
             except (psycopg.errors.DuplicateTable, psycopg.errors.UniqueViolation) as error:
                 raise LakeError(
                     f"there is a table {relation} in the schema {ledger.namespace}, which this replica has not made",
                     "rename or drop it, then run `tailrace retry`; or give the replica another `namespace`",
                 ) from error
-            copy(connection, table, columns, rows, schema)
+            connection.execute(statements.insert(ledger.of(relation), schema, source))
             ledger.begin(connection, self.folder, name, state)
             ledger.commit(connection, state, state, mark, "CREATE", keeps=False)
 

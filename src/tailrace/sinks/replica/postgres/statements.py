@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 from psycopg import sql
 
-from tailrace.sinks.replica.postgres.columns import fitted, identifier, sql_type
+from tailrace.sinks.replica.evolve import sql_name
+from tailrace.sinks.replica.postgres.columns import fitted, has_no_order, identifier, selected, sql_type
 from tailrace.sinks.replica.postgres.ledger import Ledger
 from tailrace.sinks.replica.reshape import Reshaping
 
@@ -17,12 +18,30 @@ _TARGET, _STAGED = sql.Identifier("t"), sql.Identifier("s")
 _COMMA, _AND = sql.SQL(", "), sql.SQL(" AND ")
 
 
+def create(table: sql.Identifier, schema: pa.Schema) -> sql.Composed:
+    """Make a table."""
+    columns = [sql.SQL("{} {}").format(identifier(each.name), sql.SQL(sql_type(each))) for each in schema]
+    return sql.SQL("CREATE TABLE {} ({})").format(table, _COMMA.join(columns))
+
+
 def insert(table: sql.Identifier, schema: pa.Schema, staged: sql.Identifier) -> sql.Composed:
-    """Add all staged rows, whose columns are those of the schema."""
+    """Add all staged rows, whose columns are those of the schema; or texts of values that are no texts there."""
     names = _COMMA.join(identifier(name) for name in schema.names)
     return sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {} s").format(
-        table, names, _COMMA.join(_column(at) for at in range(len(schema))), staged
+        table, names, _COMMA.join(_typed(at, field) for at, field in enumerate(schema)), staged
     )
+
+
+def read_as(staged: sql.Identifier, at: int, field: pa.Field) -> sql.Composed:
+    """Read all staged texts of a column as values of its type, which fails where one is none."""
+    return sql.SQL("SELECT count({}) FROM {} s").format(_typed(at, field), staged)
+
+
+def to_text(table: sql.Identifier, field: pa.Field) -> sql.Composed:
+    """Have texts in place of values of another type."""
+    name = identifier(field.name)
+    text = sql.SQL("ALTER TABLE {} ALTER COLUMN {} TYPE text USING {}")
+    return text.format(table, name, selected(field))
 
 
 def add_column(table: sql.Identifier, field: pa.Field) -> sql.Composed:
@@ -65,17 +84,17 @@ def rename(table: sql.Identifier, before: pa.Schema, shape: Reshaping) -> Iterat
         yield between.format(table, sql.Identifier(f"_tailrace_{place}"), identifier(new))
 
 
-def index(relation: str, ledger: Ledger, key: Sequence[str]) -> sql.Composed:
+def index(relation: str, ledger: Ledger, key: Sequence[pa.Field]) -> sql.Composed:
     """Have an index by the key. It is not unique, as the columns of message.key.columns need not be."""
-    digits = hashlib.sha256("\0".join((relation, *key)).encode()).hexdigest()[:16]
-    columns = _COMMA.join(identifier(name) for name in key)
+    digits = hashlib.sha256("\0".join((relation, *(each.name for each in key))).encode()).hexdigest()[:16]
+    columns = _COMMA.join(sql.SQL("({})").format(_compared(identifier(each.name), each)) for each in key)
     name = sql.Identifier(f"_tailrace_key_{digits}")
     return sql.SQL("CREATE INDEX IF NOT EXISTS {} ON {} ({})").format(name, ledger.of(relation), columns)
 
 
-def end(table: sql.Identifier, key: Sequence[str], end_: str, staged: sql.Identifier) -> sql.Composed:
+def end(table: sql.Identifier, key: Sequence[pa.Field], end_: str, staged: sql.Identifier) -> sql.Composed:
     """End the current rows of staged keys; the column after those of the key says when."""
-    alike = _AND.join(_same(name, at) for at, name in enumerate(key))
+    alike = _AND.join(_same(each, at) for at, each in enumerate(key))
     return sql.SQL("UPDATE {} t SET {end} = {} FROM {} s WHERE {} AND t.{end} IS NULL").format(
         table, _column(len(key)), staged, alike, end=identifier(end_)
     )
@@ -102,9 +121,9 @@ class Merge:
 
     table: sql.Identifier
     names: Sequence[str]
-    key: Sequence[str]
+    key: Sequence[pa.Field]
     kept: Sequence[str]
-    staged: sql.Identifier | None = None
+    staged: sql.Identifier
 
     def delete(self) -> sql.Composed:
         """Delete the rows whose count is negative."""
@@ -137,8 +156,7 @@ class Merge:
         )
 
     def _of(self, text: str, **parts: sql.Composable) -> sql.Composed:
-        assert self.staged is not None
-        same = _AND.join(_same(name, self.names.index(name)) for name in self.key)
+        same = _AND.join(_same(each, self.names.index(each.name)) for each in self.key)
         count = _plain(len(self.names))
         given = {"table": self.table, "staged": self.staged, "count": count, "same": same, **parts}
         return sql.SQL(text).format(**given)
@@ -152,8 +170,17 @@ def _column(at: int) -> sql.Composed:
     return sql.SQL("s.{}").format(_plain(at))
 
 
-def _same(name: str, at: int) -> sql.Composed:
-    return sql.SQL("t.{} = {}").format(identifier(name), _column(at))
+def _typed(at: int, field: pa.Field) -> sql.Composed:
+    return _column(at) if sql_name(field) is None else sql.SQL("{}::{}").format(_column(at), sql.SQL(sql_type(field)))
+
+
+def _compared(value: sql.Composable, field: pa.Field) -> sql.Composable:
+    return sql.SQL("{}::text").format(value) if has_no_order(field) else value
+
+
+def _same(field: pa.Field, at: int) -> sql.Composed:
+    there = sql.SQL("t.{}").format(identifier(field.name))
+    return sql.SQL("{} = {}").format(*(_compared(each, field) for each in (there, _column(at))))
 
 
 def _row(columns: Sequence[sql.Composable], fields: Sequence[pa.Field]) -> sql.Composed:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
 
+from tailrace.sinks.replica.evolve import sql_name
 from tailrace.sinks.replica.fold import COUNT, KEEP, Net
 from tailrace.sinks.replica.postgres import statements
-from tailrace.sinks.replica.postgres.columns import selected, sql_type, stored
+from tailrace.sinks.replica.postgres.columns import as_text, selected, sql_type, stored
 from tailrace.sinks.replica.postgres.connections import Connection, batches, transaction
-from tailrace.sinks.replica.postgres.copying import staged
+from tailrace.sinks.replica.postgres.copying import read, staged
+from tailrace.sinks.replica.postgres.errors import RefusedValueError
 from tailrace.sinks.replica.postgres.ledger import KEPT_COMMITS, Ledger, State
 from tailrace.sinks.replica.reshape import Reshaping
 from tailrace.sinks.replica.table import Bounds, Commit, Mark, Rows
@@ -106,45 +108,47 @@ class TargetTable:
     def set_property(self, name: str, text: str, mark: Mark) -> None:
         """See Table."""
         after = replace(self._state, properties={**self.properties, name: text})
-        self._write("SET PROPERTY", mark, lambda _: None, after=after, keeps=True)
+        self._write("SET PROPERTY", mark, lambda _: after, keeps=True)
 
     def append(self, rows: pa.Table, mark: Mark) -> None:
         """See Table."""
-        schema = self.schema
 
         def insert(connection: Connection) -> None:
-            source = staged(connection, "_tailrace_rows", rows, schema)
+            source = staged(connection, "_tailrace_rows", rows, self.schema)
             self._lock(connection)
-            connection.execute(statements.insert(self._table, schema, source))
+            connection.execute(statements.insert(self._table, self.schema, source))
 
-        self._write("APPEND", mark, insert, locks=True)
+        self._fill("APPEND", mark, insert, rows)
 
     def overwrite(self, rows: Rows, mark: Mark, *, reshapes: bool) -> None:
         """See Table. Readers have the old rows until it is committed; views of columns that are the same stay."""
         schema = stored(rows.schema) if reshapes else self.schema
 
-        def put(connection: Connection) -> None:
+        def put(connection: Connection) -> State:
             # Rows may come from the table itself, which is read while nothing of it is locked.
-            source = staged(connection, "_tailrace_rows", rows, schema)
+            source, after = read(connection, "_tailrace_rows", rows, schema)
             self._lock(connection)
             connection.execute(sql.SQL("DELETE FROM {}").format(self._table))
-            for statement in statements.refit(self._table, self.schema, schema):
+            for statement in statements.refit(self._table, self.schema, after):
                 connection.execute(statement)
-            connection.execute(statements.insert(self._table, schema, source))
+            connection.execute(statements.insert(self._table, after, source))
+            return replace(self._state, schema=after)
 
-        self._write("OVERWRITE", mark, put, after=replace(self._state, schema=schema), locks=True)
+        self._write("OVERWRITE", mark, put, locks=True)
 
     def reshape(self, shape: Reshaping, mark: Mark) -> None:
         """See Table. No row is written again."""
 
-        def alter(connection: Connection) -> None:
-            for statement in statements.rename(self._table, self.schema, shape):
-                connection.execute(statement)
-
         fields = [
             self.schema.field(old).with_name(new) for old, new in zip(shape.names, shape.schema.names, strict=True)
         ]
-        self._write("ALTER", mark, alter, after=replace(self._state, schema=pa.schema(fields)))
+
+        def alter(connection: Connection) -> State:
+            for statement in statements.rename(self._table, self.schema, shape):
+                connection.execute(statement)
+            return replace(self._state, schema=pa.schema(fields))
+
+        self._write("ALTER", mark, alter)
 
     def add_columns(self, fields: Sequence[pa.Field]) -> None:
         """See Table. No row is written again."""
@@ -152,11 +156,12 @@ class TargetTable:
             return
         schema = pa.schema([*self.schema, *stored(pa.schema(list(fields)))])
 
-        def alter(connection: Connection) -> None:
+        def alter(connection: Connection) -> State:
             for each in list(schema)[len(self.schema) :]:
                 connection.execute(statements.add_column(self._table, each))
+            return replace(self._state, schema=schema)
 
-        self._write("ADD COLUMNS", None, alter, after=replace(self._state, schema=schema), keeps=True)
+        self._write("ADD COLUMNS", None, alter, keeps=True)
 
     def widen(self, schema: pa.Schema, mark: Mark) -> bool:
         """See Table. Other types than a wider number have their rows written again."""
@@ -164,62 +169,61 @@ class TargetTable:
         if any(not _is_number(each.type) for each in changed):
             return False
 
-        def alter(connection: Connection) -> None:
+        def alter(connection: Connection) -> State:
             for each in changed:
                 connection.execute(statements.retype(self._table, each))
+            return replace(self._state, schema=schema)
 
-        self._write("ALTER", mark, alter, after=replace(self._state, schema=schema), keeps=True)
+        self._write("ALTER", mark, alter, keeps=True)
         return True
 
     def merge(self, net: Net, rows: pa.Table, mark: Mark) -> int:
         """See Table."""
         names, kept = self.schema.names, net.kept
         flags = [pa.field(KEEP + name, pa.bool_()) for name in kept]
-        schema = pa.schema([*self.schema, pa.field(COUNT, pa.int64()), *flags])
-        merge = statements.Merge(self._table, names, [name for name in names if name in net.key], kept)
         put = 0
 
         def apply(connection: Connection) -> None:
             nonlocal put
-            merge.staged = staged(connection, "_tailrace_rows", rows, schema)
+            schema = pa.schema([*self.schema, pa.field(COUNT, pa.int64()), *flags])
+            source = staged(connection, "_tailrace_rows", rows, schema)
+            merge = statements.Merge(self._table, names, self._fields(net.key), kept, source)
             self._lock(connection)
             connection.execute(statements.index(self._state.relation, self._place.ledger, merge.key))
             connection.execute(merge.delete())
             put = connection.execute(merge.update()).rowcount + connection.execute(merge.insert()).rowcount
 
-        self._write("MERGE", mark, apply, locks=True)
+        self._fill("MERGE", mark, apply, rows)
         return put
 
     def succeed(self, key: Sequence[str], end: str, ends: pa.Table, versions: pa.Table, mark: Mark) -> None:
         """See Table."""
-        schema, names = self.schema, [name for name in self.schema.names if name in key]
-        asked = pa.schema([schema.field(name) for name in (*names, end)])
 
         def apply(connection: Connection) -> None:
-            ended = staged(connection, "_tailrace_ends", ends, asked)
+            schema, fields = self.schema, self._fields(key)
+            ended = staged(connection, "_tailrace_ends", ends, pa.schema([*fields, schema.field(end)]))
             source = staged(connection, "_tailrace_rows", versions, schema)
             self._lock(connection)
-            connection.execute(statements.index(self._state.relation, self._place.ledger, names))
-            connection.execute(statements.end(self._table, names, end, ended))
+            connection.execute(statements.index(self._state.relation, self._place.ledger, fields))
+            connection.execute(statements.end(self._table, fields, end, ended))
             connection.execute(statements.insert(self._table, schema, source))
 
-        self._write("SUCCEED", mark, apply, locks=True)
+        self._fill("SUCCEED", mark, apply, versions, ends)
 
     def merge_bag(self, net: Net, added: pa.Table, mark: Mark) -> None:
         """See Table."""
         gone = net.rows.filter(pc.less(net.rows.column(COUNT), 0))
-        fields = [self.schema.field(name) for name in net.table.row_type.names]
-        schema = self.schema
 
         def apply(connection: Connection) -> None:
+            fields = [self.schema.field(name) for name in net.table.row_type.names]
             images = staged(connection, "_tailrace_gone", gone, pa.schema([*fields, pa.field(COUNT, pa.int64())]))
-            source = staged(connection, "_tailrace_rows", added, schema)
+            source = staged(connection, "_tailrace_rows", added, self.schema)
             self._lock(connection)
             if gone.num_rows:
                 connection.execute(statements.delete_equal(self._table, fields, images))
-            connection.execute(statements.insert(self._table, schema, source))
+            connection.execute(statements.insert(self._table, self.schema, source))
 
-        self._write("MERGE", mark, apply, locks=True)
+        self._fill("MERGE", mark, apply, added, gone)
 
     def maintenance(self) -> Autovacuum:
         """See Table."""
@@ -242,13 +246,52 @@ class TargetTable:
     def _lock(self, connection: Connection) -> None:
         self._place.ledger.lock(connection, self._place.folder, self._place.name, self._state)
 
+    def _fields(self, names: Collection[str]) -> list[pa.Field]:
+        return [each for each in self.schema if each.name in names]
+
+    def _fill(self, operation: str, mark: Mark, act: Callable[[Connection], None], *rows: pa.Table) -> None:
+        """Write rows; where a value is none of its column's type, the column takes any text from then on."""
+
+        def put(connection: Connection) -> State:
+            act(connection)
+            return self._state
+
+        try:
+            self._write(operation, mark, put, locks=True)
+        except RefusedValueError:
+            if not self._take_texts(rows):
+                raise
+            self._write(operation, mark, put, locks=True)
+
+    def _take_texts(self, rows: Sequence[pa.Table]) -> bool:
+        """Have columns of text where rows have values that are none of the type; whether there are such columns."""
+        refused: list[pa.Field] = []
+        if not any(sql_name(each) for each in self.schema):
+            return False
+
+        def alter(connection: Connection) -> State:
+            for number, some in enumerate(rows):
+                fields = [each for each in self._fields(some.column_names) if sql_name(each) is not None]
+                if not fields:
+                    continue
+                _, after = read(connection, f"_tailrace_read_{number}", some, pa.schema(fields))
+                refused.extend(each for each, then in zip(fields, after, strict=True) if sql_name(then) is None)
+            self._lock(connection)
+            names = {each.name for each in refused}
+            for each in self._fields(names):
+                connection.execute(statements.to_text(self._table, each))
+            columns = [as_text(each) if each.name in names else each for each in self.schema]
+            return replace(self._state, schema=pa.schema(columns))
+
+        self._write("ALTER", None, alter, keeps=True, locks=True)
+        return bool(refused)
+
     def _write(
         self,
         operation: str,
         mark: Mark | None,
-        act: Callable[[Connection], None],
+        act: Callable[[Connection], State],
         *,
-        after: State | None = None,
         keeps: bool = False,
         locks: bool = False,
     ) -> None:
@@ -256,10 +299,8 @@ class TargetTable:
         with transaction(self._place.conninfo) as connection:
             if not locks:
                 self._lock(connection)
-            act(connection)
-            made = self._place.ledger.commit(
-                connection, self._state, after or self._state, mark, operation, keeps=keeps
-            )
+            after = act(connection)
+            made = self._place.ledger.commit(connection, self._state, after, mark, operation, keeps=keeps)
         self._state = made
 
 
