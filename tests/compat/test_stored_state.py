@@ -1,4 +1,4 @@
-"""Pipelines that an earlier release left unfinished resume: nothing is lost, and nothing is rewritten."""
+"""Pipelines that a release left unfinished resume: nothing is lost, and nothing is rewritten."""
 
 from __future__ import annotations
 

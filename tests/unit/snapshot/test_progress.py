@@ -36,11 +36,6 @@ def test_an_offset_keeps_all_of_it() -> None:
     assert Progress.from_json(json.loads(json.dumps(FULL.to_json()))) == FULL
 
 
-def test_an_offset_of_the_first_release_is_read() -> None:
-    node = {"handled": ["s"], "queue": [], "last": None, "maximum": None, "rows": 0, "paused": False, "undo": None}
-    assert Progress.from_json(node) == Progress((("s", None),))
-
-
 def test_a_restart_goes_back_by_one_chunk_and_its_estimate_stays() -> None:
     begun = Progress(queue=(A, B), total=17, since_ms=1)
     read = begun.after_chunk(("3",), ("9",), 3).undoing(begun)
