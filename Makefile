@@ -24,7 +24,7 @@ $(READY): requirements.lock pyproject.toml tools/preconditions.py
 	@$(BIN)/python -m pip install -q --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install -q --no-deps -e .
 	@echo "Writing an archive of Spark's classes, which makes each start faster (half a minute)"
-	-@$(BIN)/python -m tailrace.pipeline.class_archive_writer
+	-@$(BIN)/python -m tailrace.pipeline.spark_start.class_archive_writer
 	@touch $@
 
 demo: env  ## Run the demo: a database with traffic, a replica, and a comparison (DATABASE=name, SINK=iceberg or postgres, KEEP=1 leaves it running)
