@@ -137,5 +137,5 @@ def stored(
 
 def position_of(node: Mapping[str, Any]) -> str | None:
     """The position in a stored offset, as text; None if it has none yet."""
-    text: str | None = node["position"]
+    text: str | None = node.get("position")
     return text
