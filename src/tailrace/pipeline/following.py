@@ -13,7 +13,7 @@ from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.query_id import position_of
 from tailrace.snapshot.progress import Progress
 
-_PAUSE_SECONDS = 0.2
+_PAUSE_SECONDS = 0.2  # guessed
 
 
 class Follower:

@@ -22,8 +22,8 @@ from tailrace.pipeline.session import SETTINGS, check_java, local_session
 from tailrace.pipeline.spark_start.class_archive import QUIET, place
 from tailrace.spark.versions import DataSource, DataSourceStreamReader, InputPartition, ReadLimit
 
-_UNUSED_SECONDS = 30 * 24 * 3600
-_MOST_SECONDS = 300
+_UNUSED_SECONDS = 30 * 24 * 3600  # guessed
+_MOST_SECONDS = 300  # guessed
 
 
 def create(archive: Path) -> None:

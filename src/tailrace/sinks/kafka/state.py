@@ -34,7 +34,7 @@ _TOPIC = {
     "segment.bytes": "52428800",
     "min.cleanable.dirty.ratio": "0.1",
 }
-_TELL_SECONDS = 5
+_TELL_SECONDS = 5  # guessed
 _FOREIGN = "a transaction that another pipeline has open there"
 
 
