@@ -114,9 +114,11 @@ class LogClaim:
         return self.moved_from is not None and confirmed >= self.moved_from
 
 
-def claim(here: Reached) -> LogClaim:
+def claim(reached: Reached) -> LogClaim:
     """The log that is to be read from here on."""
-    return LogClaim(here.position, None, here.log.get("timeline"), here.ts_us, _moved_from(here.log), _seen(here.log))
+    return LogClaim(
+        reached.position, None, reached.log.get("timeline"), reached.ts_us, _moved_from(reached.log), _seen(reached.log)
+    )
 
 
 def claim_of_slot(start: Reached | None, end: Reached) -> LogClaim:

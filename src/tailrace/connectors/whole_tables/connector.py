@@ -88,9 +88,9 @@ class WholeTablesConnector(SharedLogConnector, WholeSource):
 
     @override
     def lost(
-        self, here: Reached, end: Reached | None = None, *, position: Any = None, is_routine: bool = False
+        self, reached: Reached, end: Reached | None = None, *, position: Any = None, is_routine: bool = False
     ) -> LogGap | None:
-        needed, begin = self.needed(here, position), self.log_begin()
+        needed, begin = self.needed(reached, position), self.log_begin()
         if needed is None or not needed < begin:
             return None
         remedy = "begin with a new checkpoint, or set snapshot.mode to when_needed"
@@ -123,7 +123,7 @@ class WholeTablesAdmin(SharedLogAdmin):
         return self._source.whole(self._source.position_now())
 
     @override
-    def found(self) -> list[Finding]:
+    def server_findings(self) -> list[Finding]:
         return [Finding("tables", True, f"{len(captured_tables(self.config, self._now()))} tables are captured")]
 
     @override
