@@ -9,8 +9,11 @@ import pyarrow as pa
 import pytest
 
 from tailrace.connectors.snapshots import PagingKey
+from tailrace.connectors.table_split import TableSplit
 from tailrace.connectors.whole_tables.tables import OrderedRows, key_texts
 from tailrace.errors import SourceError
+from tests.conformance.folder import FolderSource
+from tests.conformance.subject import KEY, NOTE, VALUE, Insert
 
 TOY = Path(__file__).parents[2] / "toy" / "tailrace_folder"
 MOST_METHODS, MOST_LINES = 40, 350
@@ -74,6 +77,23 @@ def test_a_text_that_is_no_value_of_its_column_is_null() -> None:
 def test_keys_are_texts() -> None:
     expected: list[PagingKey] = [("10", "x"), (None, "y"), ("2", ""), ("10", None), (None, None)]
     assert key_texts(ROWS.select(["a", "b"])) == expected
+
+
+def test_a_table_that_a_signal_asks_for_is_read_though_the_configuration_does_not_capture_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(TOY.parent))
+    from tailrace_folder.package import FolderPackage
+
+    source = FolderSource(tmp_path / "folder")
+    source.create("t", "added")
+    source.commit(Insert("added", {KEY: 1, VALUE: 0, NOTE: None}), Insert("added", {KEY: 2, VALUE: 0, NOTE: None}))
+    given = {**source.properties("p"), "topic.prefix": "t", "table.include.list": r"box\.main\.t"}
+    connector = FolderPackage().connector(FolderPackage().resolve(given))
+    split = TableSplit(connector.snapshots.open_now(connector.config), source.id("added"), first="first", last="last")
+    (rows,) = [batch for chunk in connector.rows(connector.config, split) for batch in chunk.batches]
+    assert rows.rows.column("after").field("id").to_pylist() == [1, 2]
+    assert rows.rows.column("snapshot").to_pylist() == ["first", "last"]
 
 
 def test_the_smallest_connector_stays_small() -> None:
