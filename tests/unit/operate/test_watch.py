@@ -21,7 +21,7 @@ from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.progress import RunProgress
 from tests.unit.operate.made import CONFIGS
 
-OFFSET = {"phase": "stream", "lsn": "0/180"}
+OFFSET = {"phase": "stream", "position": "0/180"}
 
 
 class Here:
