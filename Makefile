@@ -9,7 +9,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help env demo check quick format test golden replica compare-replica compare crash long spark-versions python-versions deploy-lint big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock dist clean
+.PHONY: help env demo check quick coverage format test golden replica compare-replica compare crash long spark-versions python-versions deploy-lint big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock dist clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -24,7 +24,7 @@ $(READY): requirements.lock pyproject.toml tools/preconditions.py
 	@$(BIN)/python -m pip install -q --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install -q --no-deps -e .
 	@echo "Writing an archive of Spark's classes, which makes each start faster (half a minute)"
-	-@$(BIN)/python -m tailrace.pipeline.class_archive_writer
+	-@$(BIN)/python -m tailrace.pipeline.spark_start.class_archive_writer
 	@touch $@
 
 demo: env  ## Run the demo: a database with traffic, a replica, and a comparison (DATABASE=name, SINK=iceberg or postgres, KEEP=1 leaves it running)
@@ -37,6 +37,10 @@ check: env  ## Lint, formatting and types
 
 quick: check  ## Check, then the tests that need no server, in about a minute
 	TAILRACE_FUZZ_EXAMPLES=10 $(BIN)/python -m pytest -q -n $(JOBS) --hypothesis-profile=quick -m "not server and not long and not crash and not big" tests/unit
+
+coverage: env  ## Print which parts of src the tests of `make quick` run, as lines and branches
+	TAILRACE_FUZZ_EXAMPLES=10 $(BIN)/python -m coverage run -m pytest -q --hypothesis-profile=quick --timeout=0 -m "not server and not long and not crash and not big" tests/unit
+	$(BIN)/python -m coverage report --skip-covered --sort=cover
 
 format: env  ## Format the code, and fix what lint can fix
 	$(BIN)/ruff check --fix
@@ -117,4 +121,4 @@ dist: env  ## Build wheel and sdist into dist/, check both, and install each int
 	  build/empty/bin/python tools/check_installed.py; done
 
 clean:  ## Remove .venv, caches and the files that runs left behind
-	rm -rf .venv .work build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db
+	rm -rf .venv .coverage .work build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db

@@ -139,7 +139,7 @@ def ratios(report: dict[str, Any]) -> dict[str, float]:
     """The figures that have goals; those of the engine only if it ran."""
 
     def median(part: str, name: str, figure: str = "rows_a_second") -> float:
-        return statistics.median(one[figure] for one in report[part][name])
+        return float(statistics.median(one[figure] for one in report[part][name]))
 
     found = {
         "events_per_second_vs_recvlogical": median("log", TAILRACE) / median("log", RECVLOGICAL),

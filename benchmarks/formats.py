@@ -97,7 +97,7 @@ def encoded(batch: ChangeBatch, encoder: Encoder) -> tuple[float, int]:
 
 def main(rows: int = 300_000, of_transaction: int = 100) -> None:
     """Print a line for each format: the best of some rounds, in which they take turns."""
-    ConfluentRegistry.id = one  # type: ignore[method-assign]
+    ConfluentRegistry.id = one  # type: ignore[assignment,method-assign]
     batch = inserts(rows, of_transaction)
     encoders = {
         name: Encoder(resolve({**_BASE, **properties}), SOURCE, "run", own_times=True)

@@ -178,13 +178,14 @@ class Reading:
         consumer.assign([TopicPartition(self.topic, n, 0) for n in range(PARTITIONS)])
         while not self._over.is_set():
             for message in consumer.consume(10_000, 0.005):
-                if message.error() is not None:
-                    if message.error().code() != KafkaError._PARTITION_EOF:
-                        raise SystemExit(str(message.error()))
+                error = message.error()
+                if error is not None:
+                    if error.code() != KafkaError._PARTITION_EOF:
+                        raise SystemExit(str(error))
                     continue
                 now = time.time() * 1000
-                self.keys.append(json.loads(message.key())["id"])
-                self.times.append((json.loads(message.value())["source"]["ts_us"] / 1000, now))
+                self.keys.append(json.loads(message.key() or "")["id"])
+                self.times.append((json.loads(message.value() or "")["source"]["ts_us"] / 1000, now))
         consumer.close()
 
 

@@ -125,7 +125,7 @@ def served(definition: Definition, session: Any) -> dict[str, Any]:
 
 def uncounted(definition: Definition, session: Any) -> dict[str, Any]:
     """The same without the counts of changes by operation."""
-    pipeline_query.observe = lambda frame: frame
+    pipeline_query.observe = lambda frame: frame  # type: ignore[attr-defined]
     return backlog(definition, session)
 
 

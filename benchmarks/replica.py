@@ -83,7 +83,8 @@ def follow(running: object, lake: Path, seconds: float) -> None:
             due += 30
             line = {"seconds": round(time.monotonic() - start), **state(lake, durations), **spread(ratios)}
             print(json.dumps(line), flush=True)
-            durations.clear(), ratios.clear()
+            durations.clear()
+            ratios.clear()
 
 
 def spread(ratios: list[float]) -> dict[str, float]:

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.servers.sqlserver.client import SqlServerClient
 
-mssql_python.native_provider = "mssql-odbc"
+mssql_python.native_provider = "mssql-odbc"  # type: ignore[attr-defined]
 
 DATABASE, TABLE, CHANGES = "bench", "dbo.items", "cdc.dbo_items_CT"
 A_TRANSACTION, AT_ONCE = 100, 10_000

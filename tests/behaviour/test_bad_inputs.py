@@ -311,7 +311,7 @@ def edited(checkpoint: Path, change: dict[str, object]) -> None:
             "belongs to postgresql '7000000000000000000/other",
             "checkpoint of its own",
         ),
-        ({"version": 3}, "offsets of version 3, this release reads versions 1 to 2", "newer one"),
+        ({"version": 3}, "offsets of version 3, this release reads version 2", "new folder"),
     ],
 )
 def test_a_checkpoint_that_is_not_ours(

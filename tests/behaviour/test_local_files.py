@@ -11,7 +11,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from tailrace.pipeline import local_files
+from tailrace.pipeline.spark_start import local_files
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.compare_replica.chances import CHECK, interrupted, kills
 from tests.compare_replica.folder import write_case
 
 _COLLECTIONS = (("shop", "docs"), ("shop", "orders"), ("shop", "a.b"), ("other", "docs"), ("other", "odd-name ä"))
-_MODES = (
+_MODES: tuple[dict[str, str], ...] = (
     {},
     {},
     {"capture.mode": "change_streams"},
@@ -25,7 +25,7 @@ _MODES = (
     {"capture.mode": "change_streams_update_full", "capture.mode.full.update.type": "post_image"},
     {"capture.mode": "change_streams_update_full_with_pre_image"},
 )
-_LISTS = (
+_LISTS: tuple[dict[str, str], ...] = (
     {},
     {},
     {},

@@ -206,6 +206,6 @@ def latest(messages: Iterable[Message]) -> Counter[tuple[Any, ...]]:
     """The rows by the last record of each key."""
     found: dict[bytes, tuple[Any, ...] | None] = {}
     for message in messages:
-        event = json.loads(message.value()) if message.value() else {"after": None}
+        event = json.loads(message.value() or '{"after": null}')
         found[message.key() or b""] = tuple(event["after"].values()) if event["after"] else None
     return Counter(row for row in found.values() if row is not None)

@@ -116,7 +116,8 @@ def streams(draw: st.DrawFn) -> Stream:
     live: list[Table] = []
     for oid in draw(st.lists(st.integers(1, 2**32 - 1), min_size=1, max_size=4, unique=True)):
         # Rows of tables that are alike are read together.
-        twin = draw(st.sampled_from(live)) if live and draw(st.booleans()) else None
+        is_twin: bool = bool(live) and draw(st.booleans())
+        twin = draw(st.sampled_from(live)) if is_twin else None
         live.append(draw(tables(oid)) if twin is None else replace(twin, oid=oid, name=f"{twin.name} {oid}"))
     known: set[int] = set()
     for _ in range(draw(st.integers(0, 4))):
@@ -161,7 +162,7 @@ def _change(draw: st.DrawFn, stream: Stream, table: Table, about: dict[str, Any]
         if kind == "D":
             stream.send(wire.delete(table.oid, before or [], marker))
         else:
-            sent = [UNCHANGED if draw(st.integers(0, 3)) == 0 else value for value in draw(values)]
+            sent: list[Any] = [UNCHANGED if draw(st.integers(0, 3)) == 0 else value for value in draw(values)]
             stream.send(wire.update(table.oid, sent, before, marker))
             after, unchanged = _filled(table, sent, before)
     stream.rows.append(
@@ -177,7 +178,7 @@ def _change(draw: st.DrawFn, stream: Stream, table: Table, about: dict[str, Any]
     )
 
 
-def _filled(table: Table, sent: list[object], before: list[Any] | None) -> tuple[list[object], set[str]]:
+def _filled(table: Table, sent: list[object], before: list[Any] | None) -> tuple[list[Any], set[str]]:
     """The new image with values that were not sent taken from the old one, and the columns it has none for."""
     after, unknown = [], set()
     for place, ((name, _), value) in enumerate(zip(table.columns, sent, strict=True)):

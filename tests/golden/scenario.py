@@ -203,7 +203,7 @@ class SparkStream(Waiting):
         return {} if committed is None else committed.offset
 
     def _proceed(self) -> bool:
-        return self._query is not None and not self._query.awaitTermination(0.1)  # raises the query's error
+        return self._query is not None and not self._query.awaitTermination(0.1)  # type: ignore[arg-type]  # raises the query's error
 
 
 class DirectStream(Waiting):
@@ -228,7 +228,7 @@ class DirectStream(Waiting):
         """See Stream.start."""
         source = self._source({"tailrace.properties": self._properties, "shape": "kafka"})
         self._reader = source.streamReader(source.schema())
-        self._copy: ChangeReader = pickle.loads(cloudpickle.dumps(self._reader))
+        self._copy: ChangeReader = pickle.loads(cloudpickle.dumps(self._reader))  # type: ignore[no-untyped-call]
         self.wait(SETTLE_SECONDS)
 
     def stop(self) -> None:
@@ -250,7 +250,7 @@ class DirectStream(Waiting):
             time.sleep(0.05)
         else:
             for split in reader.partitions(start, end):
-                for batch in self._copy.read(pickle.loads(cloudpickle.dumps(split))):
+                for batch in self._copy.read(pickle.loads(cloudpickle.dumps(split))):  # type: ignore[no-untyped-call]
                     self._events += [self._event(row) for row in batch.drop_columns(UNSEEN).to_pylist()]
             reader.commit(end)
         self._at = end

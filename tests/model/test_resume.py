@@ -75,7 +75,7 @@ class Resuming(Sessions):
         return not self.busy or self.capture.reader._planner._first._initial._export is not None or self._streams()
 
     def _streams(self) -> bool:
-        return self.capture.offset["phase"] == "stream"
+        return bool(self.capture.offset["phase"] == "stream")
 
     def _commit(self, start: Offset, end: Offset) -> None:
         splits = self.capture.reader.plan(start, end)

@@ -190,7 +190,7 @@ class Running:
 def _told(error: Exception) -> str:
     """The sentence of an error that has one; of others the place as well."""
     place = traceback.extract_tb(error.__traceback__)[-1]
-    return from_spark(error) or f"{type(error).__name__}: {summary(error)} ({place.filename}:{place.lineno})"
+    return str(from_spark(error) or "") or f"{type(error).__name__}: {summary(error)} ({place.filename}:{place.lineno})"
 
 
 def _is_over(verdicts: Sequence[Verdict]) -> bool:

@@ -62,10 +62,13 @@ def test_other_rows_fail_and_are_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("state", "key"), [(SET_ASIDE, "aside"), (INCOMPLETE, "incomplete"), (READING, "incomplete")])
 def test_a_state_passes_where_the_case_allows_it_for_its_reason(tmp_path: Path, state: str, key: str) -> None:
     told = TableState(state, "the type changed")
+    renamed: Any = {"public.t": "renamed"}
+    other: Any = ["public.other"]
     assert not verdict(tmp_path, source("1"), told).passes
-    assert not verdict(tmp_path, source("1"), told, **{key: {"public.t": "renamed"}}).passes
-    assert not verdict(tmp_path, source("1"), told, **{key: ["public.other"]}).passes
-    for allowed in ({"public.t": "type"}, ["public.t"], {"*": "changed"}, True):
+    assert not verdict(tmp_path, source("1"), told, **{key: renamed}).passes
+    assert not verdict(tmp_path, source("1"), told, **{key: other}).passes
+    allowing: list[Any] = [{"public.t": "type"}, ["public.t"], {"*": "changed"}, True]
+    for allowed in allowing:
         assert verdict(tmp_path, source("1"), told, **{key: allowed}).passes
 
 

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -322,7 +323,8 @@ def test_the_samples_of_a_transaction(source: SqlServerSource, stream: Stepped) 
     source.settle()
     tracker = TransactionTracker(TopicNaming(stream.config), stream._block)
     start, end = stream.offset, stream.capture.head(stream.offset, None)
-    found, marks = [], []
+    found: list[Any] = []
+    marks: list[Any] = []
     for split in stream.capture.plan(start, end):
         for chunk in stream.capture.read(split):
             batches, control = tracker.track(chunk.batches, chunk.marks)

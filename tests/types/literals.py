@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, Phase, given, settings
@@ -50,7 +50,7 @@ def integers(bits: int) -> Literals:
     return st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1).map(str)
 
 
-def doubles(width: int) -> Literals:
+def doubles(width: Literal[32, 64]) -> Literals:
     """Floating-point numbers in the server's names."""
     return st.floats(width=width).map(repr)
 

@@ -32,12 +32,12 @@ class CompleteUntil:
             return
         self._looks.add(committed.before_us, committed.position)
 
-    def at(self, here: Any) -> int | None:
-        """Every transaction whose commit had returned to its client before this time lies before `here`.
+    def at(self, reached: Any) -> int | None:
+        """Every transaction whose commit had returned to its client before this time lies before `reached`.
 
         None where no look is known that far back. Earlier positions are not queried afterwards.
         """
-        passed = self._looks.passed(here)
+        passed = self._looks.passed(reached)
         if passed is not None:
             self._until = max(int(passed), self._until or int(passed))
         return self._until

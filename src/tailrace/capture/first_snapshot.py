@@ -47,32 +47,36 @@ class FirstSnapshot:
         """Whether this process plans the snapshot already."""
         return self._initial.has_begun
 
-    def next(self, here: Offset, log_end: LogEnd, *, is_start: bool, limit: int | None) -> Offset | None:
+    def next(self, reached: Offset, log_end: LogEnd, *, is_start: bool, limit: int | None) -> Offset | None:
         """The offset behind the next batch of a snapshot, None if there is nothing to read.
 
         Raises OffsetError where the log from here on is lost and no snapshot comes instead.
         """
-        if here.phase == BEGIN:
-            return self._first(here, log_end)
-        if here.phase == SNAPSHOT and here.reading is not None:
-            if not self._initial.has_begun and self._is_lost_amid(here):
-                return self._again(here, log_end)
-            there = self._next_batch(here, here.reading, limit)
-            if there != here:
+        if reached.phase == BEGIN:
+            return self._first(reached, log_end)
+        if reached.phase == SNAPSHOT and reached.reading is not None:
+            if not self._initial.has_begun and self._is_lost_amid(reached):
+                return self._again(reached, log_end)
+            there = self._next_batch(reached, reached.reading, limit)
+            if there != reached:
                 return there
-        if self._mode.streams and self._reads_again(here, is_start=is_start):
-            return self._again(here, log_end) if self._reads_rows_again(is_start) else self._without_rows(here, log_end)
+        if self._mode.streams and self._reads_again(reached, is_start=is_start):
+            return (
+                self._again(reached, log_end)
+                if self._reads_rows_again(is_start)
+                else self._without_rows(reached, log_end)
+            )
         return None
 
-    def begins(self, here: Offset) -> Any:
+    def begins(self, reached: Offset) -> Any:
         """Where the log continues: at the offset's position, or where its snapshot was taken.
 
         Nothing of ours moves that place before the first range of the log is committed. If it was moved all the same,
         the reader that starts at the snapshot's position finds out. Raises OffsetError if the log is lost.
         """
-        if here.position is not None:
-            return here.position
-        return self._initial.log_begins if self._initial.log_begins is not None else self._connector.begins(here)
+        if reached.position is not None:
+            return reached.position
+        return self._initial.log_begins if self._initial.log_begins is not None else self._connector.begins(reached)
 
     @staticmethod
     def continues(start: Offset, end: Offset) -> bool:
@@ -109,7 +113,7 @@ class FirstSnapshot:
         """Close the snapshot."""
         self._initial.close()
 
-    def _first(self, here: Offset, log_end: LogEnd) -> Offset:
+    def _first(self, reached: Offset, log_end: LogEnd) -> Offset:
         """The offset behind the first batch. It is stored before that batch prepares the log. Raises SourceError."""
         if not self._mode.begins:
             raise ConfigError(
@@ -120,59 +124,59 @@ class FirstSnapshot:
         taken = self._connector.taken_over(log_end)
         position, remembered = taken or self._connector.first(log_end, reads_tables=self._mode.at_first)
         reading = self._initial.first() if self._mode.at_first else None
-        return here.at(phase=SNAPSHOT, position=position, log=remembered, reading=reading)
+        return reached.at(phase=SNAPSHOT, position=position, log=remembered, reading=reading)
 
-    def _again(self, here: Offset, log_end: LogEnd) -> Offset:
+    def _again(self, reached: Offset, log_end: LogEnd) -> Offset:
         """The offset behind the first batch of a new snapshot. It is stored before that batch prepares the log."""
-        remembered = self._connector.again(here, log_end)
+        remembered = self._connector.again(reached, log_end)
         # The time distinguishes this snapshot from one before it.
-        again = here.at(phase=SNAPSHOT, position=None, ts_us=time.time_ns() // 1000, log=remembered)
+        again = reached.at(phase=SNAPSHOT, position=None, ts_us=time.time_ns() // 1000, log=remembered)
         return again.at(reading=self._initial.first())
 
-    def _without_rows(self, here: Offset, log_end: LogEnd) -> Offset:
+    def _without_rows(self, reached: Offset, log_end: LogEnd) -> Offset:
         """The offset behind the first batch of a log that continues at its end, after a position that is lost."""
         position, remembered = self._connector.first(log_end, reads_tables=False)
         remembered = {**remembered, _WITHOUT_ROWS: True}
-        return here.at(phase=SNAPSHOT, position=position, ts_us=time.time_ns() // 1000, log=remembered, reading=None)
+        return reached.at(phase=SNAPSHOT, position=position, ts_us=time.time_ns() // 1000, log=remembered, reading=None)
 
     def _reads_rows_again(self, is_start: bool) -> bool:
         """Whether a new snapshot has rows, as the first one has; a log of the pipeline's own begins with one."""
         is_asked = self._mode.at_first or (self._mode.at_start and is_start)
         return is_asked or not self._connector.continues_without_rows
 
-    def _is_lost_amid(self, here: Offset) -> bool:
+    def _is_lost_amid(self, reached: Offset) -> bool:
         """Whether a snapshot of several batches that another process began must start again. Raises OffsetError."""
-        lost = self._connector.lost(here)
+        lost = self._connector.lost(reached)
         if lost is not None and lost.is_foreign:
             raise lost.error()
         if lost is not None:
             log.warning("the snapshot starts again from the beginning: %s", lost)
         return lost is not None
 
-    def _next_batch(self, here: Offset, reading: Reading, limit: int | None) -> Offset:
+    def _next_batch(self, reached: Offset, reading: Reading, limit: int | None) -> Offset:
         """After a restart first the log up to the new snapshot, then what is left.
 
         The position of the snapshot at which the log begins is written down once rows read under it are committed.
         """
-        resumed = retrying(self.config, lambda: self._initial.resume(here.application, reading), self._is_transient)
+        resumed = retrying(self.config, lambda: self._initial.resume(reached.application, reading), self._is_transient)
         begun = self._initial.log_begins
         if resumed is not None and begun is not None:
             following = self._initial.next(reading)
             is_first = following.undo is not None and following.undo.is_whole
-            return here.at(reading=following) if is_first else self._at(here, begun, begun).at(reading=following)
-        start = self.begins(here)
+            return reached.at(reading=following) if is_first else self._at(reached, begun, begun).at(reading=following)
+        start = self.begins(reached)
         if resumed is None or resumed <= start:
-            return here.at(reading=self._initial.next(reading))
-        return self._at(here, start, resumed if limit is None else self._connector.within(start, resumed, limit))
+            return reached.at(reading=self._initial.next(reading))
+        return self._at(reached, start, resumed if limit is None else self._connector.within(start, resumed, limit))
 
-    def _at(self, here: Offset, start: Any, to: Any) -> Offset:
-        return here.at(position=to, log=self._connector.advanced(self.config, here, start, to, None))
+    def _at(self, reached: Offset, start: Any, to: Any) -> Offset:
+        return reached.at(position=to, log=self._connector.advanced(self.config, reached, start, to, None))
 
-    def _reads_again(self, here: Offset, *, is_start: bool) -> bool:
+    def _reads_again(self, reached: Offset, *, is_start: bool) -> bool:
         """Whether the tables are to be read again. Raises OffsetError where the log from here on is lost instead."""
         begins = self._initial.log_begins
-        since = begins if here.position is None else None
-        lost = self._connector.lost(here, position=since, is_routine=True)
+        since = begins if reached.position is None else None
+        lost = self._connector.lost(reached, position=since, is_routine=True)
         if lost is not None and lost.is_foreign and not lost.is_trusted:
             raise lost.error()
         if self._mode.at_start and is_start and begins is None:

@@ -26,9 +26,9 @@ class Looks:
         if len(self.kept) > _MOST:
             self.kept, self._every = self.kept[::2], 2 * self._every
 
-    def passed(self, here: Any) -> float | None:
-        """The time of the last look that `here` has reached, None for none; earlier ones are forgotten."""
-        count = sum(not here < position for _, position in self.kept)
+    def passed(self, reached: Any) -> float | None:
+        """The time of the last look that `reached` has reached, None for none; earlier ones are forgotten."""
+        count = sum(not reached < position for _, position in self.kept)
         self.kept = self.kept[max(0, count - 1) :]
         if count and len(self.kept) == 1:
             self._every = 1
@@ -49,12 +49,12 @@ class Lag:
         self._end = end
         self._looks.add(now, end)
 
-    def seconds(self, now: float, here: Any) -> float:
-        """How long ago the log ended at `here` or before it; 0 if it still does.
+    def seconds(self, now: float, reached: Any) -> float:
+        """How long ago the log ended at `reached` or before it; 0 if it still does.
 
         Earlier positions are not queried afterwards.
         """
-        self._looks.passed(here)
-        if self._end is None or not here < self._end:
+        self._looks.passed(reached)
+        if self._end is None or not reached < self._end:
             return 0.0
         return max(0.0, now - self._looks.kept[0][0])

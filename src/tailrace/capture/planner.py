@@ -61,49 +61,49 @@ class Planner:
         self._log_end: LogEnd | None = None
         self._lag, self._complete = Lag(), CompleteUntil()
 
-    def horizon(self, here: Offset) -> Any:
+    def horizon(self, reached: Offset) -> Any:
         """Where the log ends now. The tables are looked at before, so that the log up to there is newer."""
-        self._use(here)
-        self._look(here)
+        self._use(reached)
+        self._look(reached)
         position = self._connector.log_end().position
         self._tables.ended(position)
         return position
 
-    def head(self, here: Offset, limit: int | None, until: Any) -> Offset:
-        """The offset behind the next batch; `here` itself, the same object, if there is nothing new.
+    def head(self, reached: Offset, limit: int | None, until: Any) -> Offset:
+        """The offset behind the next batch; `reached` itself, the same object, if there is nothing new.
 
         Raises OffsetError for a log that is lost, SourceError.
         """
         # First of all, so that no other run plans for the same log.
-        self._connector.hold(here.application)
-        self._use(here)
-        warnings = self._watched(here)
+        self._connector.hold(reached.application)
+        self._use(reached)
+        warnings = self._watched(reached)
         is_start, self._has_started = not self._has_started, True
         if is_start:
             self._connector.check_start(self.config)
         # Before the position is compared with the server's log, so that only a compared log is planned.
-        self._look(here)
+        self._look(reached)
         log_end = self._log_end = self._connector.log_end()
         self._tables.ended(log_end.position)
         self._complete.look(self._connector.committed(log_end))
-        if here.phase == STREAM and here.ts_us is not None:
-            self._lag.look(here.ts_us / 1e6, here.position)
+        if reached.phase == STREAM and reached.ts_us is not None:
+            self._lag.look(reached.ts_us / 1e6, reached.position)
         self._lag.look(time.time(), log_end.position)
-        if here.phase == SNAPSHOT and not self._first.has_begun:
-            self._tables.look_before(self.config, here)
-        there = self._first.next(here, log_end, is_start=is_start, limit=limit)
-        if there is not None and here.phase == BEGIN and self._adhoc is not None:
+        if reached.phase == SNAPSHOT and not self._first.has_begun:
+            self._tables.look_before(self.config, reached)
+        there = self._first.next(reached, log_end, is_start=is_start, limit=limit)
+        if there is not None and reached.phase == BEGIN and self._adhoc is not None:
             return there.at(progress=self._adhoc.before())
         if there is not None:
             return there
         if not self._mode.streams:
-            return here
+            return reached
         self._first.close()
-        if here.phase == SNAPSHOT:
+        if reached.phase == SNAPSHOT:
             pause(self.config, STREAMING_DELAY_MS)
-        if is_start and here.phase == STREAM:
+        if is_start and reached.phase == STREAM:
             self._notices = self._connector.notices_at_restart
-        return self._next_of_log(here, log_end, limit, until, warnings, is_start=is_start)
+        return self._next_of_log(reached, log_end, limit, until, warnings, is_start=is_start)
 
     def behind(self, there: Offset) -> dict[str, Any] | None:
         """What is left of the log behind an offset that `head` gave, for Spark's progress; None before `head`."""
@@ -146,34 +146,34 @@ class Planner:
             return NextBatch()
         return self._kept[1]
 
-    def _use(self, here: Offset) -> None:
+    def _use(self, reached: Offset) -> None:
         """Use the tables that are captured at a position in what follows."""
         if self._adhoc is not None:
-            self._capture(self._adhoc.use(here.progress))
+            self._capture(self._adhoc.use(reached.progress))
 
     def _capture(self, config: Config) -> None:
         self.config = self._first.config = config
 
-    def _watched(self, here: Offset) -> tuple[str, ...]:
+    def _watched(self, reached: Offset) -> tuple[str, ...]:
         """Warnings about what the log has of the captured tables. Raises SourceError where changes are lost.
 
         Before anything is planned, as that would continue without them.
         """
-        if here.phase == BEGIN or not self._mode.streams:
+        if reached.phase == BEGIN or not self._mode.streams:
             return ()
         found = self._connector.watch(self.config)
         if found.late and self._adhoc is not None:
             self._adhoc.late = found.late
         return found.warnings
 
-    def _look(self, here: Offset) -> None:
+    def _look(self, reached: Offset) -> None:
         """Compare the catalogue with what was sent of the tables; not while a first snapshot describes them."""
-        if here.phase == STREAM and self._mode.streams:
-            self._tables.look(self.config, here)
+        if reached.phase == STREAM and self._mode.streams:
+            self._tables.look(self.config, reached)
 
     def _next_of_log(
         self,
-        here: Offset,
+        reached: Offset,
         log_end: LogEnd,
         limit: int | None,
         until: Any,
@@ -182,16 +182,16 @@ class Planner:
         is_start: bool,
     ) -> Offset:
         """The offset behind the next range of the log, with what a signal requests."""
-        start = self._first.begins(here)
+        start = self._first.begins(reached)
         end = self._furthest(start, log_end.position, limit, until)
         now = time.time_ns() // 1000
-        is_due = self._is_heartbeat_due(here, now)
+        is_due = self._is_heartbeat_due(reached, now)
         if is_due:
             # The statement may write to a table that is captured, which the next batch then has.
             self._act()
         if self._adhoc is not None:
             self._adhoc.is_bounded = until is not None
-        step = self._step(here, start, warnings, is_start=is_start, is_behind=end < log_end.position)
+        step = self._step(reached, start, warnings, is_start=is_start, is_behind=end < log_end.position)
         if step.end is not None:
             # A chunk ends after the log's end was queried, so the clock is read again.
             end, log_end = step.end, self._connector.clock_again(log_end)
@@ -199,12 +199,12 @@ class Planner:
         end = max(end, start)
         has_notes = self._tables.is_due(end)
         is_needed = step.moves or has_notes or (until is None and is_due)
-        if end == start and here.phase == STREAM and not is_needed:
-            return here
+        if end == start and reached.phase == STREAM and not is_needed:
+            return reached
         if has_notes:
             step = replace(step, notes=(*step.notes, *self._tables.take(self.config)))
-        advanced = self._connector.advanced(self.config, here, start, end, log_end)
-        there = here.at(phase=STREAM, position=end, ts_us=now, log=advanced, progress=step.progress, reading=None)
+        advanced = self._connector.advanced(self.config, reached, start, end, log_end)
+        there = reached.at(phase=STREAM, position=end, ts_us=now, log=advanced, progress=step.progress, reading=None)
         self._kept = there.to_json(self._connector.text), step
         return there
 
@@ -214,13 +214,13 @@ class Planner:
         return self._connector.within(start, end, limit) if limit else end
 
     def _step(
-        self, here: Offset, start: Any, warnings: tuple[str, ...], *, is_start: bool, is_behind: bool
+        self, reached: Offset, start: Any, warnings: tuple[str, ...], *, is_start: bool, is_behind: bool
     ) -> NextBatch:
         """What signals request; called after the log's end was queried, as chunks end at later positions."""
         if self._adhoc is None:
             return NextBatch()
-        stored = here.to_json(self._connector.text)
-        step = self._adhoc.step(here.progress, stored, start, is_start, is_behind=is_behind, warnings=warnings)
+        stored = reached.to_json(self._connector.text)
+        step = self._adhoc.step(reached.progress, stored, start, is_start, is_behind=is_behind, warnings=warnings)
         self._capture(self._adhoc.config)
         return step
 

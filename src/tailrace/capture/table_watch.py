@@ -54,13 +54,13 @@ class TableWatch:
         self._sent.update(found)
         return tuple(TableNote(table, structure=replace(each, is_base=True)) for table, each in found)
 
-    def look(self, config: Config, here: Reached) -> None:
-        """Read the catalogue where the interval is over; the log is read up to `here`. Raises SourceError."""
+    def look(self, config: Config, reached: Reached) -> None:
+        """Read the catalogue where the interval is over; the log is read up to `reached`. Raises SourceError."""
         is_due = time.monotonic() >= self._next or config.tables != self._tables
         if self._interval <= 0 or not is_due:
             return
         self._tables = config.tables
-        structures = self._connector.structures(config, here)
+        structures = self._connector.structures(config, reached)
         self._next = time.monotonic() + self._interval
         missing = {table: each for table, each in self._sent.items() if table not in structures}
         lists = TableFilter.from_config(config)

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from tailrace.pipeline.runner import Run
     from tailrace.sinks.console import ConsoleEvent
 
-TRAFFIC_SECONDS = 20.0
-PAUSE_SECONDS = 0.03
-CATCH_UP_SECONDS = 120.0
+TRAFFIC_SECONDS = 20.0  # guessed
+PAUSE_SECONDS = 0.03  # guessed
+CATCH_UP_SECONDS = 120.0  # guessed
 DELTA = "delta"
 
 

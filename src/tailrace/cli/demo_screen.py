@@ -19,8 +19,8 @@ from tailrace.cli.terminal import results
 from tailrace.model.quantity import size
 from tailrace.operate.status import Status
 
-EVENTS_SHOWN = 12
-PLAIN_SECONDS = 2.0
+EVENTS_SHOWN = 12  # guessed
+PLAIN_SECONDS = 2.0  # guessed
 
 if TYPE_CHECKING:
     from tailrace.sinks.console import ConsoleEvent

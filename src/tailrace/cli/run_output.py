@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tailrace.pipeline.definition import Definition
     from tailrace.pipeline.progress import RunProgress
 
-QUIET_SECONDS, WAITING_SECONDS, REMINDER_SECONDS = 10.0, 60.0, 600.0
-LOOK_SECONDS = 0.5
+QUIET_SECONDS, WAITING_SECONDS, REMINDER_SECONDS = 10.0, 60.0, 600.0  # guessed
+LOOK_SECONDS = 0.5  # guessed
 # Spark reports an idle query every 10 seconds; until then its questions to the source look like one.
 _LONG_SECONDS = 15.0
 

@@ -22,7 +22,7 @@ from tailrace.operate.status import ReplicaTable, Status, look
 if TYPE_CHECKING:
     from tailrace.pipeline.definition import Definition
 
-_SECONDS = 2.0
+_SECONDS = 2.0  # guessed
 
 
 def command(

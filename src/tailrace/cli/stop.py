@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_SOON_SECONDS, _LOOK_SECONDS = 1.0, 0.02
+_SOON_SECONDS, _LOOK_SECONDS = 1.0, 0.02  # guessed
 
 
 class StopRequest:

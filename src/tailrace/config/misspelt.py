@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 
 from tailrace.config.option import Option, OptionStatus, OptionTable
 
-_ALIKE = 0.75
+_ALIKE = 0.75  # guessed
 _PLACEHOLDER = re.compile(r"\.?(<[^>]+>|\*)")
 
 

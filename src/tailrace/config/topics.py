@@ -29,7 +29,7 @@ from tailrace.javalike.patterns import Rewrite
 from tailrace.model.table import TableId
 
 _LOG = logging.getLogger(__name__)
-_LONGEST = 249
+_LONGEST = 249  # the brokers' limit
 _TOPIC = re.compile(r"[^A-Za-z0-9._-]")
 _TOPIC_UNICODE = re.compile(r"[^A-Za-z0-9.-]")
 

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 
-_PAUSE_SECONDS = 0.1
+_PAUSE_SECONDS = 0.1  # guessed
 # Some systems give a thread half a megabyte, and documents of a thousand levels take two.
 _STACK_BYTES = 16 << 20
 

@@ -133,10 +133,10 @@ class Connector(Protocol):
     def tables(self, config: Config) -> list[TableSchema]:
         """The captured tables with their schemas, in snapshot order."""
 
-    def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
+    def structures(self, config: Config, reached: Reached) -> Mapping[TableId, Structure]:
         """What the catalogue says of each captured table now, in few queries for all; none where it is not watched.
 
-        The log is read up to `here`.
+        The log is read up to `reached`.
         """
         return {}
 
@@ -155,10 +155,10 @@ class Connector(Protocol):
         """
         return None
 
-    def measures(self, here: Any | None, end: Any) -> Mapping[str, int]:
-        """What this database can measure of its log, for Spark's progress; `here` is None during a first snapshot.
+    def measures(self, reached: Any | None, end: Any) -> Mapping[str, int]:
+        """What this database can measure of its log, for Spark's progress; `reached` is None during a first snapshot.
 
-        `lag_bytes`: log between `here` and `end`. `log_retained_bytes`: log that the server keeps for the pipeline.
+        `lag_bytes`: log between `reached` and `end`. `log_retained_bytes`: log that the server keeps for the pipeline.
         """
         return {}
 
@@ -166,19 +166,19 @@ class Connector(Protocol):
         """The same end with the server's present time, for a batch that ends after the end that was queried."""
         return cast("LogEnd", end)
 
-    def begins(self, here: Reached) -> Any:
+    def begins(self, reached: Reached) -> Any:
         """Where the log begins after a snapshot that an earlier process took. Raises OffsetError if that is lost."""
 
     def lost(
-        self, here: Reached, end: Reached | None = None, *, position: Any = None, is_routine: bool = False
+        self, reached: Reached, end: Reached | None = None, *, position: Any = None, is_routine: bool = False
     ) -> Lost | None:
-        """What is lost of the log from `here` on, and up to `end` where that is planned; None if nothing is.
+        """What is lost of the log from `reached` on, and up to `end` where that is planned; None if nothing is.
 
         With a `position` nothing is known of the log before it. With `is_routine` what does not change under an open
         connection is compared over a new one alone.
         """
 
-    def give_up(self, here: Reached) -> None:
+    def give_up(self, reached: Reached) -> None:
         """Drop what keeps the log on the server, so that a lost position stays lost for every later check."""
 
     def first(self, end: Any, *, reads_tables: bool) -> tuple[Any, Mapping[str, Any]]:
@@ -196,11 +196,11 @@ class Connector(Protocol):
         """
         return None
 
-    def again(self, here: Reached, end: Any) -> Mapping[str, Any]:
+    def again(self, reached: Reached, end: Any) -> Mapping[str, Any]:
         """`log` of the offset that is stored before the tables are read again."""
         return {}
 
-    def advanced(self, config: Config, here: Reached, start: Any, to: Any, end: Any) -> Mapping[str, Any]:
+    def advanced(self, config: Config, reached: Reached, start: Any, to: Any, end: Any) -> Mapping[str, Any]:
         """`log` of an offset at position `to`, when the batch from `start` to there is planned.
 
         `end` is None between the batches of a first snapshot.

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 log = logging.getLogger(__name__)
 
-_AGAIN_SECONDS = 600.0
+_AGAIN_SECONDS = 600.0  # guessed
 _place: ContextVar[str] = ContextVar("place")
 # When what was logged of a column, and how many values it was since; of this process.
 _logged: dict[tuple[str, str], tuple[float, int]] = {}

@@ -31,9 +31,9 @@ log = logging.getLogger(__name__)
 
 Payload = dict[str, object]
 
-_WAITING = 1000
+_WAITING = 1000  # guessed
 _TERMINAL, _LEAST_RETRIES = ("COMPLETED", "ABORTED", "SKIPPED"), 3
-_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 30.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 30.0  # guessed
 # Whoever notifies waits so long for an address that has answered: the process may end right after its last
 # notification. One that is away is not waited for.
 _PATIENCE_SECONDS = 2.0

@@ -1,7 +1,7 @@
 """The offset that Spark's checkpoint stores, version 2: the same fields for every connector.
 
 A connector stores its position as text and, in `log`, what else it has to remember of its log. No other code reads
-either. Offsets of version 1, which only the first connector wrote, are converted when they are read.
+either.
 
 | phase | means | set by | followed by |
 |---|---|---|---|
@@ -23,8 +23,6 @@ from tailrace.connectors.lost_log_remedies import AFTER_DROP
 from tailrace.errors import OffsetError
 
 VERSION = 2
-# Fields of version 1 that version 2 has in `log`.
-_LOG_OF_VERSION_1 = ("last_commit", "timeline", "slot", "server")
 
 BEGIN, SNAPSHOT, STREAM = "begin", "snapshot", "stream"
 FOLLOWING: Mapping[str, frozenset[str]] = {
@@ -62,15 +60,16 @@ class Reached:
 
 
 def fields(node: Mapping[str, Any], connector: str, source: str, parse: Callable[[str], Any]) -> dict[str, Any]:
-    """The fields of Reached in an offset of either version; `parse` makes a position of its text.
+    """The fields of Reached in a stored offset; `parse` makes a position of its text.
 
     Raises OffsetError for another version, for the offset of another source, and for one that cannot be read.
     """
     version = node.get("version")
-    if version not in (1, VERSION):
+    if version != VERSION:
         raise OffsetError(
-            f"the checkpoint has offsets of version {version}, this release reads versions 1 to {VERSION}",
-            remedy="run the release that wrote the checkpoint, or a newer one",
+            f"the checkpoint has offsets of version {version}, this release reads version {VERSION}",
+            remedy="run the release that wrote the checkpoint, or continue with a new one: "
+            "set `checkpoint` to a new folder, and the tables are read again",
         )
     if (node.get("connector"), node.get("source")) != (connector, source):
         raise OffsetError(
@@ -79,7 +78,6 @@ def fields(node: Mapping[str, Any], connector: str, source: str, parse: Callable
             remedy="give each source a checkpoint of its own, or point the configuration back at that source",
         )
     with readable():
-        log = node["log"] if version == VERSION else {name: node[name] for name in _LOG_OF_VERSION_1 if name in node}
         return {
             "connector": connector,
             "source": source,
@@ -87,7 +85,7 @@ def fields(node: Mapping[str, Any], connector: str, source: str, parse: Callable
             "phase": node["phase"],
             "position": _position(node, parse),
             "ts_us": node.get("ts_us"),
-            "log": log,
+            "log": node["log"],
         }
 
 
@@ -138,6 +136,6 @@ def stored(
 
 
 def position_of(node: Mapping[str, Any]) -> str | None:
-    """The position in an offset of either version, as text; None if it has none yet."""
-    text: str | None = node.get("position", node.get("lsn"))
+    """The position in a stored offset, as text; None if it has none yet."""
+    text: str | None = node.get("position")
     return text

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import product
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -198,6 +200,8 @@ class Admin(Protocol):
 
     def unreadable(self, tables: Sequence[TableId]) -> Finding:
         """Why the rows of these tables cannot be read, and how to permit it; for tables that are not readable."""
+        what = f"{', '.join(map(str, tables))} cannot be read"
+        return Finding("privileges", False, what, "give the pipeline's user the right to read them")
 
     def position(self, offset: Mapping[str, Any]) -> Position | None:
         """The position in the log that an offset has; None if it has none yet. Needs no connection."""
@@ -234,6 +238,7 @@ class Admin(Protocol):
 
     def extended(self) -> str:
         """What `extend` adds tables to, in words."""
+        return "the log"
 
     def owned(self) -> str | None:
         """What `drop` removes and from which database, in words; None if a pipeline leaves nothing on the server."""
@@ -260,13 +265,13 @@ class Admin(Protocol):
 class ConnectorPackage(Protocol):
     """One database: its properties, its connector and its administration."""
 
-    include_list: str
+    include_list: str = "table.include.list"
     """The property that lists the captured tables."""
-    exclude_list: str
+    exclude_list: str = "table.exclude.list"
     """The property that lists the tables that are not captured."""
-    stop_property: Option[bool] | None
+    stop_property: Option[bool] | None = None
     """The flag that has objects on the server removed when a pipeline stops; a query cannot observe its own stop."""
-    replica_properties: Mapping[str, str]
+    replica_properties: Mapping[str, str] = MappingProxyType({})
     """Properties that a replica needs, unless the configuration says otherwise."""
 
     def resolve(self, properties: Mapping[str, object], checks: Sequence[Check] = ()) -> Config:
@@ -286,7 +291,7 @@ class ConnectorPackage(Protocol):
 
     def source_block(self, config: Config) -> SourceBlock:
         """The `source` block of its events."""
-        ...
+        return self.connector(config).source
 
     def connector(self, config: Config) -> Connector:
         """What plans and reads. It connects on first use."""
@@ -306,4 +311,4 @@ class ConnectorPackage(Protocol):
 
     def capturing(self, tables: Sequence[TableOverview]) -> dict[str, str | list[str]]:
         """The properties of a new pipeline that captures these tables and no others."""
-        ...
+        return {self.include_list: [re.escape(table.id.filtered) for table in tables]}

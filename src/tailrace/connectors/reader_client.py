@@ -29,7 +29,7 @@ from tailrace.errors import SourceError
 
 log = logging.getLogger(__name__)
 
-_START_SECONDS = 60
+_START_SECONDS = 60  # guessed
 # A reader may have nothing to say for as long as the server decodes one huge transaction, so silence alone is no sign:
 # after so much of it the process is asked whether it runs. It answers by a thread of its own, at once; a machine that
 # is so busy that this takes as long again would not read the log either.

@@ -22,7 +22,7 @@ from tailrace.javalike.patterns import to_python
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-_FIRST_SECONDS = 0.5
+_FIRST_SECONDS = 0.5  # guessed
 _MOST_DOUBLINGS = 30  # an outage of hours passes what a float holds
 
 

@@ -47,12 +47,12 @@ class SharedLogConnector(Connector):
         self.config = config
 
     @override
-    def begins(self, here: Reached) -> Any:
+    def begins(self, reached: Reached) -> Any:
         """See Connector.begins: the offset says it, as nothing on the server does."""
-        lost = self.lost(here)
+        lost = self.lost(reached)
         if lost is not None:
             raise lost.error()
-        return self.parse(here.log[BEGINS])
+        return self.parse(reached.log[BEGINS])
 
     @override
     def first(self, end: Any, *, reads_tables: bool) -> tuple[Any, Mapping[str, Any]]:
@@ -60,7 +60,7 @@ class SharedLogConnector(Connector):
         return None, {BEGINS: self.text(end.position)}
 
     @override
-    def again(self, here: Reached, end: Any) -> Mapping[str, Any]:
+    def again(self, reached: Reached, end: Any) -> Mapping[str, Any]:
         return self.first(end, reads_tables=True)[1]
 
     @override
@@ -71,13 +71,13 @@ class SharedLogConnector(Connector):
             raise lost.error()
 
     @override
-    def give_up(self, here: Reached) -> None:
+    def give_up(self, reached: Reached) -> None:
         """See Connector.give_up: nothing keeps the log."""
 
-    def needed(self, here: Reached, position: Any) -> Any:
+    def needed(self, reached: Reached, position: Any) -> Any:
         """The position from which `lost` checks the log; None before the first snapshot."""
-        begins = here.log.get(BEGINS)
-        return position or here.position or (None if begins is None else self.parse(begins))
+        begins = reached.log.get(BEGINS)
+        return position or reached.position or (None if begins is None else self.parse(begins))
 
 
 class SharedLogAdmin(Admin):
@@ -88,7 +88,7 @@ class SharedLogAdmin(Admin):
     def __init__(self, config: Config) -> None:
         self.config = config
 
-    def found(self) -> list[Finding]:
+    def server_findings(self) -> list[Finding]:
         """What is checked of the server. Raises SourceError if it cannot be queried."""
         raise NotImplementedError
 
@@ -98,7 +98,7 @@ class SharedLogAdmin(Admin):
 
     def _checked(self, begun: Begun | None) -> list[Finding]:
         try:
-            found = self.found()
+            found = self.server_findings()
         except SourceError as error:
             return [Finding("connection", False, str(error.what), error.remedy)]
         lost = None if begun is None else self.resumable(begun)

@@ -42,7 +42,7 @@ class NotSignals(SourceError):
 
 
 class SignalTable(Protocol):
-    """One signal table of a database. Methods raise the driver's errors."""
+    """One signal table of a database. Methods raise the driver's errors. The defaults suit chunks without windows."""
 
     @property
     def name(self) -> str:
@@ -53,9 +53,11 @@ class SignalTable(Protocol):
 
     def insert(self, connection: Any, id_: str, kind: str, data: str) -> None:
         """Write a row."""
+        return
 
     def delete(self, connection: Any, id_: str) -> None:
         """Remove a row."""
+        return
 
 
 @dataclass(frozen=True, slots=True)

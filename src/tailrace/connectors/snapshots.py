@@ -60,8 +60,8 @@ class SnapshotPlace:
     @staticmethod
     def from_json(node: dict[str, Any]) -> SnapshotPlace:
         """The inverse of `to_json`."""
-        began = None if node["began"] is None else str(node["began"])  # a number in version 1
-        return SnapshotPlace(tuple(node["left"]), key_of(node["last"]), began, node["storage"], node["whole"])
+        last = key_of(node["last"])
+        return SnapshotPlace(tuple(node["left"]), last, node["began"], node["storage"], node["whole"])
 
     def of(self, table: TableId) -> SnapshotPlace | None:
         """The place itself if it is inside this table, whose reading then goes on behind `last`."""

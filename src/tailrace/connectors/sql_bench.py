@@ -39,7 +39,7 @@ from tailrace.override import override
 
 BLOCKED_TABLES = ("vblocked", "vother")
 """The tables of rows that the probes here make."""
-_WAIT_S = 2
+_WAIT_S = 2  # guessed
 
 
 class Session(Protocol):

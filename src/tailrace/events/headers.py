@@ -19,7 +19,7 @@ HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
 HEADERS = pa.list_(HEADER)
 
 _PREFIX = "__debezium.context."
-_FIRST_ROWS = 1 << 12
+_FIRST_ROWS = 1 << 12  # guessed
 
 
 def context(config: Config, connector: str, run_id: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ from tailrace.model.arrow import indices, repeat
 from tailrace.model.cuts import cuts
 from tailrace.model.source import SourceBlock
 
-_MOST_HEADERS = 64
+_MOST_HEADERS = 64  # guessed
 _ALIKE = ("topic", "partition", "timestamp")
 
 

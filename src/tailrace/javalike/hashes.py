@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_LEAST_BUCKETS = 16
+_LEAST_BUCKETS = 16  # those of a new HashMap
 Integers = npt.NDArray[np.integer[Any]]
 
 

@@ -16,7 +16,7 @@ Octets = npt.NDArray[np.uint8]
 LARGEST = 2**31 - 1
 """Bytes that a plain string or binary array may hold."""
 
-_FEW_ROWS = 1 << 12
+_FEW_ROWS = 1 << 12  # guessed
 _KEPT = 1 << 24  # glibc does not count blocks of 32 MiB and more
 _SHORT = 128  # bytes of a row that are copied as one item
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from tailrace.model.change import ChangeBatch
 
-_INPUT_BYTES = 32 << 20
-_OUTPUT_BYTES = 16 << 20
+_INPUT_BYTES = 32 << 20  # guessed
+_OUTPUT_BYTES = 16 << 20  # guessed
 
 
 def pieces(batch: ChangeBatch) -> Iterator[ChangeBatch]:

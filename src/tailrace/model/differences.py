@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tailrace.model.structure import Stored, Structure
 
-_SHOWN = 3
+_SHOWN = 3  # guessed
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ class Structure:
 class Stored:
     """What a replica stores of the description that it has met last: by values, without reasons.
 
-    What an earlier release has not stored is empty, and so is what is unknown by now: neither is compared.
+    What is unknown by now is empty, and is not compared.
     `is_dropped`: the log has a drop of the table, so that another one of its name is new. `lacking` says why
     rows may differ since a description before, until they are read again. `is_emptied`: the log has removed all
     rows since, so that nobody knows whether those that came then were rewritten. `begun` has the columns, with their
@@ -181,10 +181,7 @@ class Stored:
         """The inverse of `text`; None where nothing is stored."""
         if not text:
             return None
-        node = json.loads(text)
-        # An earlier release stored the values of facts alone.
-        facts = {name: fact if isinstance(fact, list) else [fact, ""] for name, fact in node["facts"].items()}
-        return Stored(**{**node, "facts": facts})
+        return Stored(**json.loads(text))
 
     @property
     def text(self) -> str:

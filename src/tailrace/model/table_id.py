@@ -126,7 +126,7 @@ class TableId:
         return TableId(known["database"], known["schema"], known["table"], shown)
 
     def to_json(self) -> list[Any]:
-        """A JSON form; `shown` is left out where it is SCHEMA_TABLE, as earlier releases had it."""
+        """A JSON form; `shown` is left out where it is SCHEMA_TABLE."""
         parts = [self.database, self.schema, self.table]
         return parts if self.shown == SCHEMA_TABLE else [*parts, list(self.shown)]
 

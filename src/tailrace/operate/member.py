@@ -18,8 +18,8 @@ from tailrace.pipeline.shared_session import SharedSession
 
 log = logging.getLogger(__name__)
 
-_LOOK_SECONDS = 0.5
-FIRST_SECONDS, LONGEST_SECONDS = 5.0, 300.0
+_LOOK_SECONDS = 0.5  # guessed
+FIRST_SECONDS, LONGEST_SECONDS = 5.0, 300.0  # guessed
 
 Wanted = Literal["running", "paused", "stopped", "closed"]
 

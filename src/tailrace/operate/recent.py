@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-_MOST = 300
+_MOST = 300  # guessed
 _lines: deque[dict[str, Any]] = deque(maxlen=_MOST)
 
 

@@ -104,7 +104,7 @@ class SourceWatch:
         aside, replica = self._tables(complete)
         end = None if source.server is None else source.server.log_end
         done, planned = (offset or {} for offset in source.position.offsets)
-        ups = self._written.see(done, source.here, end), self._read.see(planned, source.planned, end)
+        ups = self._written.see(done, source.reached, end), self._read.see(planned, source.planned, end)
         return SourceAnswer(source, time.time(), *ups, aside, replica, complete)
 
     def _complete(self) -> Completeness:
@@ -155,14 +155,14 @@ class _Follower:
         self._lag: Lag | None = None
         self.caught_up: float | None = None
 
-    def see(self, offset: Mapping[str, Any], here: LogPosition | None, end: LogPosition | None) -> float | None:
-        """When the log last ended at `here`; that of before if it is not known now. `end` is where it ends."""
-        if here is None or end is None:
+    def see(self, offset: Mapping[str, Any], reached: LogPosition | None, end: LogPosition | None) -> float | None:
+        """When the log last ended at `reached`; that of before if it is not known now. `end` is where it ends."""
+        if reached is None or end is None:
             return self.caught_up
         now = time.time()
         if self._lag is None:
             self._lag = Lag()
-            self._lag.look(now if offset.get("ts_us") is None else offset["ts_us"] / 1e6, here)
+            self._lag.look(now if offset.get("ts_us") is None else offset["ts_us"] / 1e6, reached)
         self._lag.look(now, end)
-        self.caught_up = now - self._lag.seconds(now, here)
+        self.caught_up = now - self._lag.seconds(now, reached)
         return self.caught_up

@@ -162,12 +162,12 @@ class Status:
 class SourceLook:
     """What checkpoint and server say of a pipeline at one moment; `server` is None if it cannot be queried.
 
-    `here` is the committed offset's position in the log, `planned` that of the newest one, which may not be written
+    `reached` is the committed offset's position in the log, `planned` that of the newest one, which may not be written
     yet; `reading` is a first snapshot that is not done.
     """
 
     position: CheckpointState
-    here: LogPosition | None
+    reached: LogPosition | None
     planned: LogPosition | None
     server: SourceState | None
     reading: Report | None
@@ -239,7 +239,7 @@ def status_of(
     from tailrace.snapshot.chunk_size import fixed_size
 
     size = fixed_size(config)
-    status = assess(name, source.position, source.server, source.here, now, size, caught_up)
+    status = assess(name, source.position, source.server, source.reached, now, size, caught_up)
     return replace(status, snapshot=status.snapshot or source.reading, problems=source.problems, run=run)
 
 
@@ -268,14 +268,14 @@ def assess(
     name: str,
     position: CheckpointState,
     server: SourceState | None,
-    here: LogPosition | None,
+    reached: LogPosition | None,
     now: float,
     chunk_size: int | None = None,
     caught_up: float | None = None,
 ) -> Status:
     """The status, from checkpoint and server; `server` is None if it cannot be queried.
 
-    `here` is the committed offset's position in the log; `now` and `caught_up` are times in seconds since
+    `reached` is the committed offset's position in the log; `now` and `caught_up` are times in seconds since
     1970. The latter is what the run says, by the planner's looks at the log; without it the age of the position counts.
     """
     from tailrace.snapshot.progress import Progress
@@ -284,7 +284,7 @@ def assess(
     done = position.committed
     offset: dict[str, Any] = done.offset if done else {}
     end = None if server is None else server.log_end
-    distance = None if here is None or end is None else end.distance(here)
+    distance = None if reached is None or end is None else end.distance(reached)
     lag = None if distance is None else max(0, distance)
     planned = None if offset.get("ts_us") is None else offset["ts_us"] / 1e6
     since = planned if caught_up is None else caught_up
@@ -293,10 +293,10 @@ def assess(
         name=name,
         phase=offset.get("phase", "not started" if position.planned is None else "first batch"),
         batch=done.number if done else None,
-        position=None if here is None else here.to_text(),
+        position=None if reached is None else reached.to_text(),
         current=None if end is None else end.to_text(),
         lag_bytes=lag,
-        lag_seconds=0.0 if here is not None and end is not None and not here < end else age,
+        lag_seconds=0.0 if reached is not None and end is not None and not reached < end else age,
         tables={},
         snapshot=report(offset, chunk_size, now),
         incomplete=Progress.from_json(offset.get("snapshots")).incomplete,

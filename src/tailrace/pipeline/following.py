@@ -13,7 +13,7 @@ from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.query_id import position_of
 from tailrace.snapshot.progress import Progress
 
-_PAUSE_SECONDS = 0.2
+_PAUSE_SECONDS = 0.2  # guessed
 
 
 class Follower:
@@ -62,8 +62,8 @@ class Follower:
         After a wait that timed out there is no other one until the pipeline has moved.
         """
 
-        def is_reached(here: Position | None) -> bool:
-            return here is not None and (goal is None or not here < goal)
+        def is_reached(reached: Position | None) -> bool:
+            return reached is not None and (goal is None or not reached < goal)
 
         here = self.position()
         if is_reached(here):

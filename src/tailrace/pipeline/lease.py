@@ -24,9 +24,9 @@ from tailrace.errors import ConfigError, TailraceError
 
 log = logging.getLogger(__name__)
 
-RENEW_SECONDS = 10.0
-STALE_SECONDS = 35.0
-_LOOK_SECONDS = 0.5
+RENEW_SECONDS = 10.0  # guessed
+STALE_SECONDS = 35.0  # guessed
+_LOOK_SECONDS = 0.5  # guessed
 
 
 class LeaseFile(Protocol):

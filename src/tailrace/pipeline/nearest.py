@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-_MOST = 3
+_MOST = 3  # guessed
 
 
 def meant_tables(name: str, tables: Iterable[str]) -> str | None:

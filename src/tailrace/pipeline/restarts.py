@@ -24,7 +24,7 @@ _WORKER_SIGNS = (
     "Connection reset",
     "Broken pipe",
 )
-MOST, _FIRST_SECONDS, _LONGEST_SECONDS = 10, 1.0, 60.0
+MOST, _FIRST_SECONDS, _LONGEST_SECONDS = 10, 1.0, 60.0  # guessed
 # A clock is set by jumps of more than this; smaller differences delay a trigger no longer than a slow batch.
 _JUMP_SECONDS = 5.0
 

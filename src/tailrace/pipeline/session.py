@@ -9,20 +9,19 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tailrace.connectors.private_files import open_own_log
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.override import override
-from tailrace.pipeline import class_archive
-from tailrace.pipeline.local_files import write_plainly
 from tailrace.pipeline.not_started import starting
 from tailrace.pipeline.scratch import java_options as scratch_options
 from tailrace.pipeline.scratch import scratch_folder
+from tailrace.pipeline.spark_start import SWITCH, class_archive, local_files, worker_python
 
 if TYPE_CHECKING:
+    from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
 LOWEST_JAVA = 17
@@ -84,20 +83,23 @@ def local_session(name: str, log: Path, settings: Mapping[str, object], *, rows_
         conf.set(key, str(value).lower() if isinstance(value, bool) else str(value))
     scratch = scratch_folder()
     conf.setIfMissing("spark.local.dir", str(scratch))
-    os.environ["PYSPARK_PYTHON"] = _python(conf.get("spark.master") or "")
+    is_quick = _is_quick(conf)
+    # Python of PATH would miss our packages.
+    os.environ["PYSPARK_PYTHON"] = worker_python.program(conf.get("spark.master") or "") if is_quick else sys.executable
     options = conf.get("spark.driver.extraJavaOptions") or ""
     if "spark.driver.extraJavaOptions" not in settings:
         options += f" {_COMPILED_LATE if rows_in_java else _COMPILED_ONCE}"
     if "java.io.tmpdir" not in options:
         options += scratch_options(scratch)
-    if "ArchiveFile" not in options and "ArchiveClassesAtExit" not in options:
+    if is_quick and "ArchiveFile" not in options and "ArchiveClassesAtExit" not in options:
         options += class_archive.java_options(class_archive.place(java, version))
     conf.set("spark.driver.extraJavaOptions", options)
     with _opened(log) as output, starting(log, settings):
         arguments = _Arguments(stdout=output, stderr=output)
         gateway = launch_gateway(conf, arguments)  # type: ignore[no-untyped-call]
         context = SparkContext(conf=conf, gateway=gateway)
-        write_plainly(context)
+        if is_quick:
+            local_files.write_plainly(context)
         return SparkSession(context)
 
 
@@ -123,21 +125,14 @@ def without_pace_warnings(session: SparkSession) -> None:
     log4j.core.config.Configurator.setLevel(streaming_class("runtime", "ProcessingTimeExecutor"), log4j.Level.ERROR)
 
 
-def _python(master: str) -> str:
-    """What starts Python workers; Python of PATH would miss our packages.
-
-    On this machine it starts them with the installed PySpark, if that is the running Spark's.
-    """
-    from pyspark.find_spark_home import _find_spark_home
-
-    program = Path(__file__).with_name("worker_python.sh")
-    installed = find_spec("pyspark")
-    is_own = installed is not None and Path(_find_spark_home()) == Path(installed.origin or "").parent
-    is_here = master.partition("[")[0] == "local"
-    if not (is_own and is_here and os.access(program, os.X_OK)):
-        return sys.executable
-    os.environ["TAILRACE_PYTHON"] = sys.executable
-    return str(program)
+def _is_quick(conf: SparkConf) -> bool:
+    """Whether Spark is started in our ways. Raises ConfigError for a switch that is neither on nor off."""
+    text = (conf.get(SWITCH) or "true").lower()
+    if text not in ("true", "false"):
+        raise ConfigError(
+            f"{text!r} is neither true nor false", where=SWITCH, remedy="set it to false, or leave it out"
+        )
+    return text == "true"
 
 
 class _Arguments(dict[str, Any]):

@@ -11,7 +11,7 @@ from tailrace.pipeline.sink_check import captured_now
 from tailrace.pipeline.target import ReplicaOutput
 from tailrace.sinks.replica.states import GONE
 
-_PAUSE_SECONDS = 10.0
+_PAUSE_SECONDS = 10.0  # guessed
 
 
 class TableLook:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-WATCHED = 20
+WATCHED = 20  # guessed
 
 
 class SinkTarget(Protocol):

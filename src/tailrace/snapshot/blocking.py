@@ -17,7 +17,7 @@ from tailrace.snapshot.splits import planned
 
 log = logging.getLogger(__name__)
 
-RETRY_SECONDS = 10.0
+RETRY_SECONDS = 10.0  # guessed
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from tailrace.errors import SignalError
 from tailrace.javalike.patterns import to_python
 
-MATCHING_SECONDS = 5.0
+MATCHING_SECONDS = 5.0  # guessed
 _CHOICES = re.compile(r"[*+?{|]")
 _SCRIPT = """
 from __future__ import annotations

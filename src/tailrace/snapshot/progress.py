@@ -116,12 +116,12 @@ class Progress:
 
     @staticmethod
     def from_json(node: dict[str, Any] | None) -> Progress:
-        """The inverse of `to_json`, for offsets of version 1 as well; nothing is in progress where there is none."""
+        """The inverse of `to_json`; nothing is in progress where there is none."""
         if node is None:
             return Progress()
         queue = _queue(node["queue"])
         return Progress(
-            None if node["handled"] is None else tuple(map(_mark, node["handled"])),
+            None if node["handled"] is None else tuple((mark["id"], mark["row"]) for mark in node["handled"]),
             queue,
             key_of(node["last"]),
             key_of(node["maximum"]),
@@ -282,21 +282,12 @@ def _any_incremental(queue: tuple[TableRequest, ...]) -> bool:
     return any(request.kind == INCREMENTAL for request in queue)
 
 
-def _mark(node: Any) -> Mark:
-    """A mark from JSON: a list in version 1, and only the id in the first releases."""
-    if isinstance(node, str):
-        return node, None
-    return (node["id"], node["row"]) if isinstance(node, dict) else (node[0], node[1])
-
-
 def _undo(node: Any, queue: tuple[TableRequest, ...]) -> Undo | None:
-    """The state before; in version 1 a list, which the first releases wrote without the last item."""
+    """The state before; `queue` is the one that its numbers are indexes of."""
     if node is None:
         return None
-    if isinstance(node, list):
-        node = dict(zip(("queue", "last", "maximum", "rows", "key"), node, strict=False))
     last, maximum = key_of(node["last"]), key_of(node["maximum"])
-    return Undo(_queue(node["queue"], queue), last, maximum, node["rows"], node.get("key"))
+    return Undo(_queue(node["queue"], queue), last, maximum, node["rows"], node["key"])
 
 
 def _queue_json(queue: tuple[TableRequest, ...]) -> list[dict[str, Any]]:

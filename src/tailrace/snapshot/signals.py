@@ -120,11 +120,9 @@ class TableRequest:
         }
 
     @staticmethod
-    def from_json(node: dict[str, Any] | list[Any]) -> TableRequest:
-        """The inverse of `to_json`, for the list of offsets of version 1 as well."""
-        if isinstance(node, list):
-            node = dict(zip(_FIELDS_OF_VERSION_1, node, strict=False))
-        keys, leading = node.get("keys"), node.get("leading", ())
+    def from_json(node: dict[str, Any]) -> TableRequest:
+        """The inverse of `to_json`."""
+        keys = node.get("keys")
         return TableRequest(
             node["signal"],
             node["kind"],
@@ -132,12 +130,9 @@ class TableRequest:
             node.get("condition"),
             surrogate=node.get("surrogate"),
             keys=None if keys is None else tuple(tuple(key) for key in keys),
-            leading=(leading,) if isinstance(leading, str) else tuple(leading),
+            leading=tuple(node.get("leading", ())),
             is_again=node.get("again", False),
         )
-
-
-_FIELDS_OF_VERSION_1 = ("signal", "kind", "table", "condition", "surrogate", "keys", "leading")
 
 
 def table_of(config: Config, name: str, leading: tuple[str, ...] = ()) -> TableId:

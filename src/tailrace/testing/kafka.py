@@ -27,7 +27,7 @@ _SPARK_SINK = (
     "org.apache.kafka:kafka-clients:3.9.2",
     "org.apache.commons:commons-pool2:2.13.1",
 )
-_START_SECONDS = 60
+_START_SECONDS = 60  # guessed
 _PROPERTIES = """process.roles=broker,controller
 node.id=1
 listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}

@@ -32,7 +32,7 @@ StopMode = Literal["smart", "fast", "immediate"]
 
 _FOLDERS = {16: "pginstall", 18: "pginstall18"}
 _SIGNALS = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
-_START_SECONDS = 60
+_START_SECONDS = 60  # guessed
 _PASSWORD_FILE = "superuser.password"
 _SETTINGS = {
     "wal_level": "logical",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_STOP_SECONDS = 60
+_STOP_SECONDS = 60  # guessed
 # Ends the server and removes its folders when the standard input closes: when the process that started it has died
 # without a chance to do so. After ten seconds it is killed: a zombie that nobody collects looks alive for ever.
 _WATCH = """

@@ -13,7 +13,7 @@ from types import FrameType
 from tailrace.connectors.probe import Bench, ProbeObject
 
 log = logging.getLogger(__name__)
-_TRIES, _PAUSE_S = 3, 2.0
+_TRIES, _PAUSE_S = 3, 2.0  # guessed
 
 
 def clean_up(bench: Bench) -> list[str]:

@@ -20,7 +20,7 @@ from tailrace.events.selection import select
 from tailrace.model.change import ChangeBatch
 
 Event = dict[str, Any]
-_PAUSE_S = 0.1
+_PAUSE_S = 0.1  # guessed
 _PLAIN = {"key.converter.schemas.enable": "false", "value.converter.schemas.enable": "false"}
 _PLAIN |= {"topic.prefix": "verify", "tombstones.on.delete": "false"}
 

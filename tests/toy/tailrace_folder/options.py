@@ -12,16 +12,6 @@ FOLDER = (
     FOLDER_USER := Option("folder.user", TEXT, None, "A user of users.json.", required=True),
     FOLDER_PASSWORD := Option("folder.password", TEXT, None, "The password.", required=True, secret=True),
 )
-SHARED = (
-    "SPARK",
-    "FILTERS",
-    "VALUES",
-    "MASKS",
-    "OUT_OF_RANGE",
-    "TOPICS",
-    "CONVERTERS",
-    "SNAPSHOT",
-    "SIGNALS",
-    "RUNTIME",
-)
+READ, SHOWN = ("FILTERS", "SNAPSHOT", "SIGNALS", "RUNTIME", "SPARK"), ("VALUES", "MASKS", "OUT_OF_RANGE", "TOPICS")
+SHARED = (*READ, *SHOWN, "CONVERTERS")
 OPTIONS = OptionTable({"Folder": FOLDER, **{group.title(): getattr(shared, group) for group in SHARED}})

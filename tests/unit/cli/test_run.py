@@ -22,7 +22,7 @@ from tailrace.snapshot.report import Report
 
 FIRST = Report("initial", "2 tables", 500, 1000, chunk=1, chunks=2, seconds_left=3.0, waiting=(), paused=False)
 NOTHING = RunProgress(None, 0, 0.0, {})
-BATCH = RunProgress(0, 10, 2.0, {"lsn": "0/1"}, position="0/1")
+BATCH = RunProgress(0, 10, 2.0, {"position": "0/1"}, position="0/1")
 
 
 def test_lines_for_people() -> None:
@@ -103,7 +103,7 @@ def test_a_run_prints_the_position_of_its_checkpoint(tmp_path: Path) -> None:
     }
     definition = from_content(content, base=tmp_path, where="test")
     assert checkpoint_position(definition) == "the checkpoint has none yet"
-    for folder, line_ in (("offsets", '{"phase": "stream", "lsn": "0/9"}'), ("commits", "")):
+    for folder, line_ in (("offsets", '{"phase": "stream", "position": "0/9"}'), ("commits", "")):
         (tmp_path / "c" / folder).mkdir(parents=True)
         for batch in ("12", "13"):
             (tmp_path / "c" / folder / batch).write_text(f"v1\n{{}}\n{line_}")

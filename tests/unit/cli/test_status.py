@@ -31,7 +31,7 @@ SLOT = SlotState("s", "pgoutput", True, 7, wal_status="reserved", restart="0/100
 
 
 def at(lsn: str | None, ts_us: int | None = 1_000_000) -> CheckpointState:
-    batch = CheckpointBatch(3, {"phase": "stream" if lsn else "snapshot", "lsn": lsn, "ts_us": ts_us})
+    batch = CheckpointBatch(3, {"phase": "stream" if lsn else "snapshot", "position": lsn, "ts_us": ts_us})
     return CheckpointState(batch, batch)
 
 
@@ -53,7 +53,7 @@ def test_the_lag_is_what_the_run_has_seen_of_the_log() -> None:
     """Of an idle pipeline the position is old; with a backlog it is younger than the changes behind it."""
 
     def lag(end: str, caught_up: float) -> float | None:
-        here = position({"phase": "stream", "lsn": "0/200"})
+        here = position({"phase": "stream", "position": "0/200"})
         return assess_at("p", at("0/200"), state_of(end, SLOT), here, 3.5, None, caught_up).lag_seconds
 
     assert (lag("1/300", 3.0), lag("1/300", 0.5), lag("1/300", 4.0), lag("0/200", 0.5)) == (0.5, 3.0, 0.0, 0.0)
@@ -77,9 +77,11 @@ def test_before_the_first_commit() -> None:
 
 
 def test_a_snapshot_with_rows_chunks_and_expected_end() -> None:
-    queue = [["s1", "incremental", "public.a", None, None], ["s1", "incremental", "public.b", None, None]]
+    queue = [{"signal": "s1", "kind": "incremental", "table": table} for table in ("public.a", "public.b")]
     state = {"handled": [], "queue": queue, "last": ["30"], "maximum": ["99"], "rows": 30, "paused": False}
-    batch = CheckpointBatch(3, {"phase": "stream", "lsn": "0/200", "ts_us": 1, "snapshots": {**state, "undo": None}})
+    batch = CheckpointBatch(
+        3, {"phase": "stream", "position": "0/200", "ts_us": 1, "snapshots": {**state, "undo": None}}
+    )
     before = assess("p", CheckpointState(batch, batch), state_of("0/300", SLOT), 12.0, 10).snapshot
     assert str(before) == "incremental snapshot of public.a, then public.b"
     batch.offset["snapshots"].update(total=95, since_ms=6000)
@@ -156,7 +158,7 @@ def test_sizes_for_reading() -> None:
 def test_incomplete_tables_and_problems_are_shown() -> None:
     offset = {
         "phase": "stream",
-        "lsn": "0/300",
+        "position": "0/300",
         "ts_us": 1,
         "snapshots": Progress().lacking("public.t", "no right").to_json(),
     }

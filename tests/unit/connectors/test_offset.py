@@ -1,4 +1,4 @@
-"""Offsets: what is stored, and that those of version 1 are read."""
+"""Offsets: what is stored, and that it is read again."""
 
 from __future__ import annotations
 
@@ -27,30 +27,49 @@ from tailrace.snapshot.signals import TableRequest
 
 SOURCE = "7312/shop/tailrace_shop"
 REQUEST = TableRequest("s1", "incremental", "public.a")
-# As releases stored it whose offsets have version 1.
-VERSION_1: dict[str, Any] = {
-    "version": 1,
+# As a checkpoint has it.
+NODE: dict[str, Any] = {
+    "version": 2,
     "connector": "postgresql",
     "source": SOURCE,
     "pipeline": "9f2c",
     "phase": "stream",
-    "lsn": "16/B374D848",
-    "last_commit": 97500059720,
+    "position": "16/B374D848",
     "ts_us": 1764000000000000,
-    "timeline": 1,
-    "slot": {"name": "tailrace_shop", "from": "16/B3740000"},
-    "server": {"confirmed": "16/B3741200", "clock_us": 1764000000000123},
+    "log": {
+        "last_commit": 97500059720,
+        "timeline": 1,
+        "slot": {"name": "tailrace_shop", "from": "16/B3740000"},
+        "server": {"confirmed": "16/B3741200", "clock_us": 1764000000000123},
+    },
     "snapshots": {
-        "handled": [["s1", "760"], "s0"],
-        "queue": [["s1", "incremental", "public.a", None, None]],
+        "handled": [{"id": "s1", "row": "760"}, {"id": "s0", "row": None}],
+        "queue": [{"signal": "s1", "kind": "incremental", "table": "public.a"}],
         "last": ["3"],
         "maximum": ["9"],
         "rows": 3,
         "paused": False,
-        "undo": [[0, ["s1", "incremental", "public.b", "x > 1", "k", [["1"]], "my.s"]], None, ["9"], 0, "id integer"],
+        "undo": {
+            "queue": [
+                0,
+                {
+                    "signal": "s1",
+                    "kind": "incremental",
+                    "table": "public.b",
+                    "condition": "x > 1",
+                    "surrogate": "k",
+                    "keys": [["1"]],
+                    "leading": ["my.s"],
+                },
+            ],
+            "last": None,
+            "maximum": ["9"],
+            "rows": 0,
+            "key": "id integer",
+        },
     },
     "reading": {
-        "place": {"left": ["public.a"], "last": ["7"], "began": 97500000000, "storage": 16384, "whole": False},
+        "place": {"left": ["public.a"], "last": ["7"], "began": "97500000000", "storage": 16384, "whole": False},
         "undo": None,
         "touched": ["public.a"],
         "splits": 3,
@@ -99,9 +118,9 @@ def read(node: dict[str, Any], source: str = SOURCE) -> Offset:
     return Offset.from_json(node, "postgresql", source, parse_lsn)
 
 
-def test_an_offset_of_version_1_is_read() -> None:
-    assert read(VERSION_1) == READ
-    assert position_of(VERSION_1) == "16/B374D848"
+def test_an_offset_is_read() -> None:
+    assert read(NODE) == READ
+    assert position_of(NODE) == "16/B374D848"
 
 
 def test_an_offset_is_stored_as_version_2_and_read_again() -> None:
@@ -140,33 +159,34 @@ def test_a_position_is_text_that_only_its_connector_reads() -> None:
     assert Offset.from_json(node, "other", "s", parse) == offset
 
 
-@pytest.mark.parametrize("version", [None, 0, 3])
+@pytest.mark.parametrize("version", [None, 0, 1, 3])
 def test_another_version_is_an_error(version: int | None) -> None:
-    with pytest.raises(OffsetError, match=f"offsets of version {version}, this release reads versions 1 to 2"):
-        read({**VERSION_1, "version": version})
+    with pytest.raises(OffsetError, match=f"offsets of version {version}, this release reads version 2") as caught:
+        read({**NODE, "version": version})
+    assert "set `checkpoint` to a new folder" in (caught.value.remedy or "")
 
 
 def test_another_sources_offset_is_an_error() -> None:
     with pytest.raises(OffsetError, match="belongs to postgresql '7312/shop/tailrace_shop'"):
-        read(VERSION_1, "7312/shop/other")
+        read(NODE, "7312/shop/other")
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"lsn": "16B374D848"}, "'16B374D848' is no LSN"),
-        ({"lsn": "x/y"}, "invalid literal"),
-        ({"lsn": 5}, "has no attribute"),
-        ({"lsn": None}, "it has no position, although the log is being read"),
+        ({"position": "16B374D848"}, "'16B374D848' is no LSN"),
+        ({"position": "x/y"}, "invalid literal"),
+        ({"position": 5}, "has no attribute"),
+        ({"position": None}, "it has no position, although the log is being read"),
         ({"phase": "stroll"}, "its phase is 'stroll'"),
         ({"pipeline": ...}, "it lacks 'pipeline'"),
-        ({"snapshots": {**VERSION_1["snapshots"], "handled": 5}}, "not iterable"),
+        ({"snapshots": {**NODE["snapshots"], "handled": 5}}, "not iterable"),
         ({"snapshots": []}, "it lacks 'queue'"),
         ({"reading": {"place": None}}, "it lacks 'undo'"),
     ],
 )
 def test_an_offset_that_cannot_be_read_is_an_error_with_its_remedy(change: dict[str, Any], said: str) -> None:
-    node = {name: value for name, value in {**VERSION_1, **change}.items() if value is not ...}
+    node = {name: value for name, value in {**NODE, **change}.items() if value is not ...}
     with pytest.raises(OffsetError, match=f"the checkpoint's offset cannot be read.*{said}") as caught:
         read(node)
     assert "restore the newest file in the checkpoint's folder `offsets`" in (caught.value.remedy or "")

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tailrace.connectors import registry
-from tailrace.connectors.registry import DEFAULT, POSTGRES, ConnectorEntry
+from tailrace.connectors.lazy_package import LazyPackage
+from tailrace.connectors.registry import BUILT_IN, DEFAULT, POSTGRES, ConnectorEntry
 from tailrace.errors import ConfigError
 from tests.unit.connectors.installed import install
 
@@ -94,3 +95,11 @@ def test_finding_a_connector_imports_neither_its_package_nor_its_drivers() -> No
     )
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", sorted(BUILT_IN))
+def test_each_part_that_a_package_names_can_be_imported(name: str) -> None:
+    package = BUILT_IN[name].load()
+    assert isinstance(package, LazyPackage)
+    parts = (package.properties, package.blocks, package.connectors, package.admins, package.sources, package.benches)
+    assert all(callable(package.part(part)) for part in parts)

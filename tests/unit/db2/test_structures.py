@@ -41,7 +41,7 @@ def test_a_history_that_was_pruned_tells_nothing() -> None:
 def test_a_table_that_was_created_again_is_another_one() -> None:
     assert "created again" in why(structure(), structure(created="2026-11-28-01.02.03.000004"))
     earlier = Stored.of(structure())
-    earlier.identity = ""  # an earlier release did not store it
+    earlier.identity = ""  # as for one that was unknown then
     assert differences(earlier, structure()).why == ()
 
 

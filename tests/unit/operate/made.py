@@ -36,7 +36,7 @@ def figures(connector: str = "postgres", name: str = "shop", sink: Any = None, *
     }
     definition = from_content(content, base=Path("/nowhere"), where="test")
     progress = RunProgress(3, 70, 1.5, {"phase": "stream"}, batches=Batches(4, {"addBatch": 2.5}, {"addBatch": 0.5}))
-    offset = {"phase": "stream", "lsn": "0/180"}
+    offset = {"phase": "stream", "position": "0/180"}
     slot = {"slot": {"headroom_bytes": 5000}, "retained_bytes": 300}
     status = Status(
         name,

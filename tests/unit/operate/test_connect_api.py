@@ -112,7 +112,7 @@ def test_the_requests_of_kcctl() -> None:
     assert asked(pipelines, "/connectors/shop/tasks/0/status")["state"] == "RUNNING"
     assert asked(pipelines, "/connectors/shop/topics") == {"shop": {"topics": ["shop.prefix.public.orders"]}}
     (offset,) = asked(pipelines, "/connectors/shop/offsets")["offsets"]
-    assert offset == {"partition": {"server": "shop.prefix"}, "offset": {"phase": "stream", "lsn": "0/180"}}
+    assert offset == {"partition": {"server": "shop.prefix"}, "offset": {"phase": "stream", "position": "0/180"}}
     assert CLASS in [each["class"] for each in asked(pipelines, "/connector-plugins")]
     for name in (CLASS, "PostgresConnector"):
         names = [each["name"] for each in asked(pipelines, f"/connector-plugins/{name}/config")]

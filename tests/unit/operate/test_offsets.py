@@ -40,7 +40,7 @@ def test_the_stored_offset_may_be_set_again_and_no_other() -> None:
         200,
         {"message": "The offsets for this connector have been altered successfully"},
     )
-    for other in ({**entry["offset"], "lsn": "0/181"}, {}, {"lsn": 5}, "0/180", 7):
+    for other in ({**entry["offset"], "position": "0/181"}, {}, {"lsn": 5}, "0/180", 7):
         with pytest.raises(Refusal, match="would be lost or come twice") as refused:
             patched(found, other)
         assert refused.value.status == 400

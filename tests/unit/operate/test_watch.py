@@ -22,7 +22,7 @@ from tailrace.pipeline.progress import RunProgress
 from tailrace.snapshot.report import Report
 from tests.unit.operate.made import CONFIGS
 
-OFFSET = {"phase": "stream", "lsn": "0/180"}
+OFFSET = {"phase": "stream", "position": "0/180"}
 
 
 class Here:

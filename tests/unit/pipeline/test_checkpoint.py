@@ -18,7 +18,7 @@ def batch(root: Path, number: int, lsn: str, *, committed: bool) -> None:
     for folder in ("offsets", "commits"):
         (root / folder).mkdir(exist_ok=True)
     (root / "metadata").write_text('{"id":"7f2d"}')
-    offset = json.dumps({"phase": "stream", "lsn": lsn})
+    offset = json.dumps({"phase": "stream", "position": lsn})
     (root / "offsets" / str(number)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{offset}')
     (root / "offsets" / f".{number}.crc").write_text("x")
     if committed:
@@ -32,8 +32,8 @@ def test_numbers_are_compared_as_numbers(tmp_path: Path) -> None:
     found = position(str(tmp_path))
     assert found.planned is not None
     assert found.committed is not None
-    assert (found.planned.number, found.planned.offset["lsn"]) == (11, "0/11")
-    assert (found.committed.number, found.committed.offset["lsn"]) == (10, "0/10")
+    assert (found.planned.number, found.planned.offset["position"]) == (11, "0/11")
+    assert (found.committed.number, found.committed.offset["position"]) == (10, "0/10")
 
 
 def test_a_checkpoint_that_does_not_exist_holds_nothing(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tailrace.pipeline import class_archive, class_archive_writer
+from tailrace.pipeline.spark_start import class_archive, class_archive_writer
 
 
 @pytest.fixture

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 from tailrace.errors import ConfigError, TailraceError
-from tailrace.pipeline import session
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.runner import Pipeline
 from tailrace.pipeline.session import check_java, local_session
+from tailrace.pipeline.spark_start import SWITCH, worker_python
 
 
 def java(home: Path, script: str) -> None:
@@ -91,11 +92,39 @@ def test_a_checkpoint_that_cannot_be_made(tmp_path: Path, checkpoint: str) -> No
 def test_python_of_spark_without_its_zip_files() -> None:
     entries = ["/spark/python/lib/pyspark.zip", "/spark/python/lib/py4j-0.10-src.zip", "/own *", "/own/lib/own.zip"]
     given = {"PYTHONPATH": ":".join(entries), "TAILRACE_PYTHON": sys.executable}
-    command = [str(session.__file__).replace("session.py", "worker_python.sh"), "-c", "import sys; print(sys.path)"]
+    command = [worker_python.program("local[2]"), "-c", "import sys; print(sys.path)"]
     printed = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, check=True).stdout
     assert ast.literal_eval(printed)[1:3] == entries[2:]
     assert "pyspark.zip" not in printed
     assert "py4j" not in printed
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_start_without_our_ways_leaves_spark_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_on: bool
+) -> None:
+    """Up to the moment at which Java is started; no file is written plainly without the switch, see local_session."""
+    archive = tmp_path / "spark.jsa"
+    archive.write_bytes(b"classes")
+    given: list[SparkConf] = []
+
+    def launch(conf: SparkConf, _: object) -> None:
+        given.append(conf)
+        raise OSError("far enough")
+
+    monkeypatch.setattr("pyspark.java_gateway.launch_gateway", launch)
+    monkeypatch.setattr("tailrace.pipeline.spark_start.class_archive.place", lambda *_: archive)
+    monkeypatch.setenv("PYSPARK_PYTHON", "python of PATH")
+    with pytest.raises(TailraceError, match="far enough"):
+        local_session("p", tmp_path / "p.log", {} if is_on else {SWITCH: False})
+    options = given[0].get("spark.driver.extraJavaOptions") or ""
+    assert ("SharedArchiveFile" in options) == is_on
+    assert (os.environ["PYSPARK_PYTHON"] == sys.executable) != is_on
+
+
+def test_the_switch_of_a_start_is_on_or_off(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'maybe' is neither true nor false"):
+        local_session("p", tmp_path / "p.log", {SWITCH: "maybe"})
 
 
 def test_workers_import_what_is_installed(spark: SparkSession) -> None:

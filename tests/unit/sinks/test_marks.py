@@ -1,4 +1,4 @@
-"""Records in commits: read back among commits of other writers, and from tables that an older release wrote."""
+"""Records in commits: read back among commits of other writers, and where those have cleaned a table's log."""
 
 from __future__ import annotations
 
@@ -34,12 +34,6 @@ def progress(path: Path, batch: int, *, repeats: bool | None = None, table: str 
 
 def log(number: int, before: LogPlace | None, upto: LogPlace) -> Extent:
     return Extent(number, before, upto)
-
-
-def former(path: Path, version: int, app: str = f"query/{TABLE}") -> None:
-    """A commit of the first version."""
-    properties = CommitProperties(app_transactions=[Transaction(app, version)])
-    write_deltalake(path, ROWS, mode="append", commit_properties=properties)
 
 
 def test_the_log_is_known_by_its_places(tmp_path: Path) -> None:
@@ -109,41 +103,32 @@ def test_two_tables_in_one_folder_are_refused(tmp_path: Path) -> None:
         progress(tmp_path, 1, table="public.Orders")
 
 
-@pytest.mark.parametrize("repeats", [True, None])
-def test_a_table_of_an_older_release_is_known_by_numbers(tmp_path: Path, repeats: bool | None) -> None:
-    former(tmp_path, 5 << 16 | 1)
-    for number, written in ((0, True), (1, True), (2, False)):
-        assert progress(tmp_path, 5, repeats=repeats).has(log(number, None, LogPlace(100, 1))) == written
-    assert not progress(tmp_path, 6, repeats=False).has(log(0, None, LogPlace(100, 1)))
-    # From the first record on it is known by places.
-    commit(tmp_path, progress(tmp_path, 6).mark(log(0, None, LogPlace(100, 1))))
-    assert not progress(tmp_path, 5, repeats=False).has(log(0, None, LogPlace(101, 1)))
-
-
-def test_a_checkpoint_before_an_older_releases_table_is_refused(tmp_path: Path) -> None:
-    former(tmp_path, 5 << 16)
-    for batch in (4, 5):
-        with pytest.raises(SinkError, match=r"micro-batch 5(.|\n)*put the newest checkpoint back"):
-            progress(tmp_path, batch, repeats=False).has(log(0, None, LogPlace(100, 1)))
-
-
-def test_a_table_whose_log_was_cleaned_says_so(tmp_path: Path) -> None:
-    """Its checkpoint keeps Delta's own number and not what the commits said."""
+@pytest.fixture
+def cleaned(tmp_path: Path) -> Path:
+    """A table with the first part of micro-batch 5. Its checkpoint keeps Delta's own number, not what commits said."""
     commit(tmp_path, progress(tmp_path, 5).mark(log(0, None, LogPlace(100, 1))))
     write_deltalake(tmp_path, ROWS, mode="append")
     table = DeltaTable(tmp_path)
     table.create_checkpoint()
     (tmp_path / "_delta_log" / f"{0:020}.json").unlink()
-    with pytest.raises(SinkError, match=r"no longer has the commit that says it, as another writer cleaned it"):
-        progress(tmp_path, 5, repeats=False).has(log(0, None, LogPlace(100, 1)))
+    return tmp_path
 
 
-def test_a_snapshot_of_an_older_release_resumes(tmp_path: Path) -> None:
-    former(tmp_path, 5 << 16, f"query/{TABLE}/snapshot-500")
-    rest = Extent(0, read=SnapshotRead("r1", "500", 600))
-    assert progress(tmp_path, 5, repeats=True).has(rest)
-    assert not progress(tmp_path, 6).has(rest)
-    assert not progress(tmp_path, 6).begins(rest)
+@pytest.mark.parametrize("repeats", [True, None])
+def test_a_table_whose_log_was_cleaned_is_known_by_numbers(cleaned: Path, repeats: bool | None) -> None:
+    for number, written in ((0, True), (1, False)):
+        assert progress(cleaned, 5, repeats=repeats).has(log(number, None, LogPlace(100, 1))) == written
+    assert not progress(cleaned, 6, repeats=False).has(log(0, None, LogPlace(100, 1)))
+    # From the next record on it is known by places.
+    commit(cleaned, progress(cleaned, 6).mark(log(0, None, LogPlace(100, 1))))
+    assert not progress(cleaned, 5, repeats=False).has(log(0, None, LogPlace(101, 1)))
+
+
+@pytest.mark.parametrize("batch", [4, 5])
+def test_a_checkpoint_before_a_table_whose_log_was_cleaned_is_refused(cleaned: Path, batch: int) -> None:
+    said = r"micro-batch 5(.|\n)*no longer has the commit that says it(.|\n)*put the newest checkpoint back"
+    with pytest.raises(SinkError, match=said):
+        progress(cleaned, batch, repeats=False).has(log(0, None, LogPlace(100, 1)))
 
 
 def test_other_tables_of_a_query_are_found_below_a_root(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ class ChangeTableAdmin(SharedLogAdmin):
         self._dialect = self.connector.dialect
 
     @override
-    def found(self) -> list[Finding]:
+    def server_findings(self) -> list[Finding]:
         dialect = self._dialect
         with (
             dialect.failures.translated("the server cannot be queried"),

@@ -221,31 +221,31 @@ class ChangeTableConnector(SharedLogConnector):
 
     @override
     def advanced(
-        self, config: Config, here: Reached, start: LsnPosition, to: LsnPosition, end: LogEnd | None
+        self, config: Config, reached: Reached, start: LsnPosition, to: LsnPosition, end: LogEnd | None
     ) -> Mapping[str, Any]:
         if end is None:
-            return here.log
-        known = known_up_to(here.log.get(INSTANCES, {}), to, end.instances)
+            return reached.log
+        known = known_up_to(reached.log.get(INSTANCES, {}), to, end.instances)
         read = [each for each in end.instances if is_known(known, each)]
-        waiting = here.log.get(WAITING, {})
+        waiting = reached.log.get(WAITING, {})
         return {
             INSTANCES: known,
             **_waiting(known, [each for each in end.instances if each.number in waiting.get(each.table.database, ())]),
-            **_still_without(here.log.get(SENT, {}), read),
-            **self._commits(here.log, to),
+            **_still_without(reached.log.get(SENT, {}), read),
+            **self._commits(reached.log, to),
         }
 
     @override
     def lost(
         self,
-        here: Reached,
+        reached: Reached,
         end: Reached | None = None,
         *,
         position: LsnPosition | None = None,
         is_routine: bool = False,
     ) -> LogGap | None:
         """See Connector.lost: clean-up has passed the position in a change table that the pipeline reads."""
-        at: LsnPosition | None = self.needed(here, position)
+        at: LsnPosition | None = self.needed(reached, position)
         if at is None:
             return None
         seen = None
@@ -257,8 +257,8 @@ class ChangeTableConnector(SharedLogConnector):
         def query(connection: Connection) -> LogGap | None:
             # Who restores a database, or moves it to another node, cuts its connections.
             is_new, self._compared = not is_routine or connection is not self._compared, connection
-            other = changed(self.dialect, connection, here.log) if is_new else None
-            known = here.log.get(INSTANCES, {})
+            other = changed(self.dialect, connection, reached.log) if is_new else None
+            known = reached.log.get(INSTANCES, {})
             return other or self._gap(connection, at, known, seen or self._current_end(connection))
 
         return self._server.ask(query)

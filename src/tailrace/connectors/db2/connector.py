@@ -93,7 +93,7 @@ class Db2Connector(ChangeTableConnector):
         return found
 
     @override
-    def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
+    def structures(self, config: Config, reached: Reached) -> Mapping[TableId, Structure]:
         is_zos = config[DB2_PLATFORM] == ZOS
         return self._server.ask(lambda connection: structures(connection, Catalog(connection, config), is_zos=is_zos))
 
@@ -138,13 +138,13 @@ class Db2Connector(ChangeTableConnector):
 
     @override
     def advanced(
-        self, config: Config, here: Reached, start: LsnPosition, to: LsnPosition, end: CapturedEnd | None
+        self, config: Config, reached: Reached, start: LsnPosition, to: LsnPosition, end: CapturedEnd | None
     ) -> Mapping[str, Any]:
-        log = super().advanced(config, here, start, to, end)
+        log = super().advanced(config, reached, start, to, end)
         if end is None:
             return log
-        unit = {UNIT: here.log[UNIT]} if to == start and UNIT in here.log else self._unit(here.log, to)
-        return {**log, READ: self._now(), **unit, **self._stopped(here.log.get(STOPPED, ()), to)}
+        unit = {UNIT: reached.log[UNIT]} if to == start and UNIT in reached.log else self._unit(reached.log, to)
+        return {**log, READ: self._now(), **unit, **self._stopped(reached.log.get(STOPPED, ()), to)}
 
     @override
     def ranges(
@@ -171,9 +171,9 @@ class Db2Connector(ChangeTableConnector):
             if captures(table):
                 yield table, f"{table} was not captured for a while: its changes from LSN {since} on are incomplete"
 
-    def _incomplete(self, here: Reached, lsn: str) -> list[Name]:
+    def _incomplete(self, reached: Reached, lsn: str) -> list[Name]:
         """The tables that were captured before a position, and whose change tables lack changes behind it."""
-        known = here.log.get(INSTANCES, {}).get(self.config[DATABASE_DBNAME], {})
+        known = reached.log.get(INSTANCES, {}).get(self.config[DATABASE_DBNAME], {})
         names = [(schema, table) for _, schema, table, *_ in known.values()]
         return [name for name in names if name in (self._states or {}) and (self._states or {})[name].lacks(lsn)]
 
@@ -187,7 +187,7 @@ class Db2Connector(ChangeTableConnector):
     @override
     def lost(
         self,
-        here: Reached,
+        reached: Reached,
         end: Reached | None = None,
         *,
         position: LsnPosition | None = None,
@@ -195,8 +195,8 @@ class Db2Connector(ChangeTableConnector):
     ) -> LogGap | None:
         """See Connector.lost: change tables were created again, or pruning has passed the position."""
         before = self._end_before
-        lost = super().lost(here, end, position=position, is_routine=is_routine)
-        at: LsnPosition | None = self.needed(here, position)
+        lost = super().lost(reached, end, position=position, is_routine=is_routine)
+        at: LsnPosition | None = self.needed(reached, position)
         if self._end is not None:
             self._end_before = self._end.position
         is_idle = is_routine and self._end is not None and self._end.position == at
@@ -205,10 +205,10 @@ class Db2Connector(ChangeTableConnector):
         lsn = at.lsn(self.config[DATABASE_DBNAME])
         if not is_routine or self._states is None:
             self._states = self._server.ask(lambda connection: registrations(connection, self.config))
-        incomplete = [] if self.keeps_tables else self._incomplete(here, lsn)
+        incomplete = [] if self.keeps_tables else self._incomplete(reached, lsn)
         if incomplete:
             return left_out(incomplete[0], lsn)
-        unit = here.log.get(UNIT)
+        unit = reached.log.get(UNIT)
         was_behind = not is_routine or before is None or at < before
-        witness = Witness(lsn, here.log.get(READ), None if unit is None else Unit(*unit), was_behind)
+        witness = Witness(lsn, reached.log.get(READ), None if unit is None else Unit(*unit), was_behind)
         return self._server.ask(lambda connection: witness.gap(connection, self.config))

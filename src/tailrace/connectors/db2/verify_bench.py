@@ -30,7 +30,7 @@ from tailrace.override import override
 
 log = logging.getLogger(__name__)
 FAILURES = DIALECT.failures
-_MARK, _FIRST_S = 999, 1.0
+_MARK, _FIRST_S = 999, 1.0  # guessed
 _MINE = "SELECT CD_OWNER, CD_TABLE, SOURCE_TABLE FROM {control}.IBMSNAP_REGISTER WHERE SOURCE_OWNER = {schema}"
 
 

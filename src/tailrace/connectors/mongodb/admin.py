@@ -64,7 +64,7 @@ class MongoAdmin(SharedLogAdmin):
     connector = MongoConnector
 
     @override
-    def found(self) -> list[Finding]:
+    def server_findings(self) -> list[Finding]:
         with self._server() as server:
             found: list[Finding] = server.ask(self._found)
             return found

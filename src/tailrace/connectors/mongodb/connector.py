@@ -99,7 +99,7 @@ class MongoConnector(SharedLogConnector):
         return found
 
     @override
-    def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
+    def structures(self, config: Config, reached: Reached) -> Mapping[TableId, Structure]:
         """See Connector.structures: a collection is known by its UUID; the log tells drops and renames at their place.
 
         Stages of the user may leave these out, so that the UUID alone tells of them.
@@ -151,10 +151,10 @@ class MongoConnector(SharedLogConnector):
 
     @override
     def lost(
-        self, here: Reached, end: Reached | None = None, *, position: str | None = None, is_routine: bool = False
+        self, reached: Reached, end: Reached | None = None, *, position: str | None = None, is_routine: bool = False
     ) -> LogGap | None:
         """See Connector.lost: a stream is opened at the position; in routine only once, as tasks read on from there."""
-        at = self.needed(here, position)
+        at = self.needed(reached, position)
         if at is None or (is_routine and self._compared is not None):
             return None
         found = self._server.ask(lambda client: self._gap(client, at), "the log cannot be opened")

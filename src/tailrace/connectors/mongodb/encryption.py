@@ -39,7 +39,7 @@ REMEDIES = Remedies(
     "a certificate of the client",
     plain=f"set mongodb.ssl.enabled=false and no tls=true in {_STRING}, or start mongod with --tlsMode requireTLS",
 )
-_SECONDS = 5
+_SECONDS = 5  # guessed
 _VERIFIED = re.compile(r"(\S+:\d+): \[SSL: CERTIFICATE_VERIFY_FAILED\] certificate verify failed: (.*?) \(_ssl")
 _BROKEN = re.compile(r"SSL handshake failed: (\S+:\d+): ")
 _CLOSED = re.compile(r"(\S+):(\d+): (?:connection closed|\[Errno 104\])")

@@ -17,7 +17,7 @@ from tailrace.connectors.mongodb.options import (
 )
 from tailrace.model.table import TableId
 
-_SHOWN = 5
+_SHOWN = 5  # guessed
 
 
 def replica_findings(client: Client, config: Config, tables: Sequence[TableId]) -> Iterator[Finding]:

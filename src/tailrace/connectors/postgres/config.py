@@ -24,7 +24,7 @@ from tailrace.connectors.postgres.options import LSN_FLUSH_MODE, OLD, OPTIONS
 from tailrace.connectors.registry import elsewhere
 from tailrace.model.table_id import TableNaming
 
-_DRIVER_HEARTBEAT_MS = 600_000
+_DRIVER_HEARTBEAT_MS = 600_000  # PostgresConnectorConfig's
 NAMING = TableNaming(
     default_schema="public",
     system_schemas="pg_catalog|information_schema|pg_toast.*|pg_temp.*",

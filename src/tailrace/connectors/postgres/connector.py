@@ -116,9 +116,9 @@ class PostgresConnector:
 
         return self._ask(described)
 
-    def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
+    def structures(self, config: Config, reached: Reached) -> Mapping[TableId, Structure]:
         """See Connector.structures."""
-        return self._ask(lambda connection: self._structures.read(connection, config, here.log))
+        return self._ask(lambda connection: self._structures.read(connection, config, reached.log))
 
     def schema(self, config: Config, table: TableId) -> TableSchema | None:
         """See Connector.schema."""
@@ -139,9 +139,9 @@ class PostgresConnector:
             return None
         return Committed(end.committed_us, end.inserted)
 
-    def measures(self, here: int | None, end: LogEnd) -> Mapping[str, int]:
+    def measures(self, reached: int | None, end: LogEnd) -> Mapping[str, int]:
         """See Connector.measures: the slot keeps the log from its restart_lsn on."""
-        found = {} if here is None else {"lag_bytes": max(0, end.lsn - here)}
+        found = {} if reached is None else {"lag_bytes": max(0, end.lsn - reached)}
         restart = self._ask(lambda connection: slot.restart(connection, self.config))
         return found if restart is None else {**found, "log_retained_bytes": max(0, end.lsn - restart)}
 
@@ -149,9 +149,9 @@ class PostgresConnector:
         """See Connector.clock_again."""
         return replace(end, clock_us=self._control.log_end().clock_us)
 
-    def begins(self, here: Reached) -> int:
+    def begins(self, reached: Reached) -> int:
         """See Connector.begins: at the slot's confirmed position."""
-        lost = self.lost(here)
+        lost = self.lost(reached)
         if lost is not None:
             raise lost.error()
         present = self._ask(lambda connection: slot.existing(connection, self.config))
@@ -160,10 +160,10 @@ class PostgresConnector:
         return present.confirmed
 
     def lost(
-        self, here: Reached, end: Reached | None = None, *, position: int | None = None, is_routine: bool = False
+        self, reached: Reached, end: Reached | None = None, *, position: int | None = None, is_routine: bool = False
     ) -> SlotGap | None:
         """See Connector.lost."""
-        claimed = claim(here) if position is None else LogClaim(position)
+        claimed = claim(reached) if position is None else LogClaim(position)
         if end is not None:
             claimed = replace(claimed, end=end.position, timeline=end.log.get("timeline"))
         if is_routine:
@@ -174,9 +174,9 @@ class PostgresConnector:
             self._control.is_new = False
         return found
 
-    def give_up(self, here: Reached) -> None:
+    def give_up(self, reached: Reached) -> None:
         """See Connector.give_up: drops the slot."""
-        self._ask(lambda connection: lost_log.given_up(connection, self.config, here.application))
+        self._ask(lambda connection: lost_log.given_up(connection, self.config, reached.application))
 
     def taken_over(self, end: LogEnd) -> tuple[int, Mapping[str, Any]] | None:
         """See Connector.taken_over: from the slot's confirmed position on, or what Debezium has sent beyond it."""
@@ -198,10 +198,10 @@ class PostgresConnector:
         position = None if reads_tables else taken.confirmed
         return position, remembered(slot=self._slot, moved_from=taken.confirmed, capturing=self._capturing({}))
 
-    def again(self, here: Reached, end: LogEnd) -> Mapping[str, Any]:
+    def again(self, reached: Reached, end: LogEnd) -> Mapping[str, Any]:
         """See Connector.again: the slot will be moved or created."""
-        moved_from = claim(here).moved_from if here.position is None else end.lsn
-        return remembered(slot=self._slot, moved_from=moved_from, capturing=self._capturing(here.log))
+        moved_from = claim(reached).moved_from if reached.position is None else end.lsn
+        return remembered(slot=self._slot, moved_from=moved_from, capturing=self._capturing(reached.log))
 
     def _capturing(self, log: Mapping[str, Any]) -> Capturing | None:
         """What the next offset remembers of the captured tables, for sinks that keep these."""
@@ -209,13 +209,13 @@ class PostgresConnector:
             return None
         return Capturing.at(self.config, log, self._ask(next_transaction))
 
-    def advanced(self, config: Config, here: Reached, start: int, to: int, end: LogEnd | None) -> Mapping[str, Any]:
+    def advanced(self, config: Config, reached: Reached, start: int, to: int, end: LogEnd | None) -> Mapping[str, Any]:
         """See Connector.advanced."""
-        read = self._ask(lambda connection: slot.last_read(connection, here.application))
-        last, before = max(last_commit(here.log) or 0, read) or None, claim(here)
+        read = self._ask(lambda connection: slot.last_read(connection, reached.application))
+        last, before = max(last_commit(reached.log) or 0, read) or None, claim(reached)
         # After the end of the range is known: no row before it has a label that is added later.
         labels = self._ask(lambda connection: self._labels.read(connection, config)) if to > start else {}
-        capturing = self._capturing(here.log)
+        capturing = self._capturing(reached.log)
         if end is None:
             return remembered(last, timeline=before.timeline, seen=before.seen, labels=labels, capturing=capturing)
         # A batch without log moves no slot. Nobody moves it for us with lsn.flush.mode=manual.

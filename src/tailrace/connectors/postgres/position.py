@@ -111,24 +111,21 @@ class LogClaim:
         """Whether a slot with this confirmed position is the one that the pipeline created, and was not moved since."""
         if confirmed is None or (self.start is not None and confirmed <= self.start):
             return True
-        if self.moved_from is not None:
-            return confirmed >= self.moved_from
-        return self.start is None  # an earlier version stored it, and moved any slot
+        return self.moved_from is not None and confirmed >= self.moved_from
 
 
-def claim(here: Reached) -> LogClaim:
+def claim(reached: Reached) -> LogClaim:
     """The log that is to be read from here on."""
-    return LogClaim(here.position, None, here.log.get("timeline"), here.ts_us, _moved_from(here.log), _seen(here.log))
+    return LogClaim(
+        reached.position, None, reached.log.get("timeline"), reached.ts_us, _moved_from(reached.log), _seen(reached.log)
+    )
 
 
 def claim_of_slot(start: Reached | None, end: Reached) -> LogClaim:
     """The slot of a batch from `start` (None: the first one) to `end`, which may have created or moved it."""
     if end.phase != SNAPSHOT or end.position is not None:
         return LogClaim(end.position)
-    moved_from = _moved_from(end.log)
-    if moved_from is None:
-        return LogClaim()
-    return LogClaim(None if start is None else start.position, moved_from=moved_from)
+    return LogClaim(None if start is None else start.position, moved_from=_moved_from(end.log))
 
 
 def remembered(

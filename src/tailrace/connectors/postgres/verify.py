@@ -33,7 +33,7 @@ SELECT CASE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = 'rds_superuser') T
   WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = 'neon_superuser') THEN 'Neon'
   ELSE 'none that is known' END, pg_is_in_recovery(), version()
 """
-_PATIENCE_S, _LOOK_S = 20.0, 0.02
+_PATIENCE_S, _LOOK_S = 20.0, 0.02  # guessed
 _PEEKED = "vpeeked"
 # The table is described again before a truncate by the releases that were tried.
 _MESSAGES = ("BRICBUCBUCBDCBRTC", "BRICBUCBUCBDCBTC")

@@ -23,8 +23,8 @@ from tailrace.model.native import compared_rows
 from tailrace.model.table import TableId, TableSchema
 from tailrace.override import override
 
-_PIECE = 500
-_BLOCK = 20_000
+_PIECE = 500  # guessed
+_BLOCK = 20_000  # guessed
 
 
 class SqlTablesNow(SourceNow):

@@ -89,13 +89,13 @@ class SqlServerConnector(ChangeTableConnector):
 
     @override
     def advanced(
-        self, config: Config, here: Reached, start: LsnPosition, to: LsnPosition, end: LogEnd | None
+        self, config: Config, reached: Reached, start: LsnPosition, to: LsnPosition, end: LogEnd | None
     ) -> Mapping[str, Any]:
         """What lies before `start` is in the sink."""
         if end is not None:
             instances = end.instances
             self._server.ask(lambda connection: self._renewal.drop(connection, start, instances))
-        return super().advanced(config, here, start, to, end)
+        return super().advanced(config, reached, start, to, end)
 
     @override
     def warnings(self, connection: Connection, config: Config) -> Sequence[str]:
@@ -111,7 +111,7 @@ class SqlServerConnector(ChangeTableConnector):
             yield sentence
 
     @override
-    def structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
+    def structures(self, config: Config, reached: Reached) -> Mapping[TableId, Structure]:
         def query(connection: Connection) -> Mapping[TableId, Structure]:
             end = log_end(connection, config)
             return structures(connection, Catalog(connection, config), end)

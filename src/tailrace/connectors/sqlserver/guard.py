@@ -18,7 +18,7 @@ JOIN {db}.sys.security_policies p ON p.object_id = r.object_id
 WHERE r.target_object_id = {id} AND r.predicate_type = 0 AND p.is_enabled = 1
 """
 _ROWS = "SELECT SUM(p.rows) FROM {db}.sys.partitions p WHERE p.object_id = {id} AND p.index_id < 2"
-_TRIES, _PAUSE_S = 3, 0.2
+_TRIES, _PAUSE_S = 3, 0.2  # guessed
 # As many as no table has.
 _ALL = 1 << 62
 

@@ -25,7 +25,7 @@ BLOCK = SourceBlock(
     # entries more, and an incremental one its own four.
     offset=OffsetEntries(5, 7, 11),
 )
-LSN_BYTES = 10
+LSN_BYTES = 10  # binary(10)
 
 
 def literal_of(lsn: str) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tailrace.connectors.sqlserver.verify_bench import SqlServerBench
 
 LIFE, DUMPED = "vlife", "vdumped"
-_POLL_S = 0.1
+_POLL_S = 0.1  # guessed
 _STATE = """
 SELECT CASE WHEN start_lsn IS NULL THEN 1 ELSE 0 END,
   CASE WHEN start_lsn > sys.fn_cdc_get_max_lsn() OR sys.fn_cdc_get_max_lsn() IS NULL THEN 1 ELSE 0 END

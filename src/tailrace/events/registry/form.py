@@ -32,8 +32,8 @@ from tailrace.events.registry.registry import Registry, Wanted, known_id
 from tailrace.model.arrow import is_constant
 from tailrace.model.schema import ConnectSchema
 
-_HEADER_BYTES = 8
-_MOST_SCHEMAS = 10_000
+_HEADER_BYTES = 8  # a long
+_MOST_SCHEMAS = 10_000  # guessed
 
 
 @dataclass

@@ -11,7 +11,7 @@ from tailrace.sinks.kafka.client import Settings
 from tailrace.sinks.kafka.transactions import Ticket, fence, look, taken_over
 from tailrace.spark import failpoint
 
-_AT_ONCE = 16
+_AT_ONCE = 16  # guessed
 
 # What a task returns: its number, its producer's token, and how far it has read the state topic (0: not at all).
 Sent = tuple[int, str, int]

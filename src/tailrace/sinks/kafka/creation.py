@@ -74,7 +74,7 @@ class Creation:
         new = [topic for topic in topics if (settings.servers, topic) not in _known]
         if not new:
             return
-        from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+        from confluent_kafka.admin import NewTopic
 
         client = state.admin(settings)
         try:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _LEGAL = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
-_PATIENCE_MS = 10_000
+_PATIENCE_MS = 10_000  # guessed
 
 
 def check(settings: Settings, topics: Collection[str], *, transactions: bool) -> list[Finding]:

@@ -34,7 +34,7 @@ _TOPIC = {
     "segment.bytes": "52428800",
     "min.cleanable.dirty.ratio": "0.1",
 }
-_TELL_SECONDS = 5
+_TELL_SECONDS = 5  # guessed
 _FOREIGN = "a transaction that another pipeline has open there"
 
 
@@ -204,7 +204,7 @@ def _state(message: Message, pipeline: str, where: str) -> dict[str, Any] | None
 def prepare(settings: Settings) -> None:
     """Create the topic if it is missing. Raises SinkError, also for a topic that is not compacted."""
     kafka, name, client = library(), settings.state_topic, admin(settings)
-    from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
+    from confluent_kafka.admin import NewTopic
 
     if exists(settings, client):
         return
@@ -256,7 +256,7 @@ def allowed(settings: Settings, client: AdminClient, topic: str) -> set[str] | N
 
 def _check_compacted(settings: Settings, client: AdminClient) -> None:
     """Another cleanup policy would delete the state of a pipeline that is stopped for longer."""
-    from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]
+    from confluent_kafka.admin import ConfigResource
 
     kafka, name = library(), settings.state_topic
     resource = ConfigResource(ConfigResource.Type.TOPIC, name)

@@ -26,7 +26,7 @@ from tailrace.sinks.replica.layout import column_names
 from tailrace.sinks.replica.table import Bounds, Table
 from tailrace.sinks.replica.target import Target
 
-BUCKETS = 1 << 14
+BUCKETS = 1 << 14  # guessed
 # Rows of the target whose hashes are held at a time, 16 bytes each.
 HELD_ROWS = 4_000_000
 

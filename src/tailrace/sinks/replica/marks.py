@@ -204,8 +204,7 @@ class TableProgress:
         if extent.read is None or extent.read.snapshot is None or self._target is None:
             return extent.read is not None and extent.read.snapshot is not None
         known = () if self.record is None else self.record.snapshots
-        former = self._target.written(f"{self._former_app}/snapshot-{extent.read.snapshot}")
-        return extent.read.snapshot not in known and former is None
+        return extent.read.snapshot not in known
 
     @property
     def tally(self) -> Tally | None:
@@ -248,36 +247,25 @@ class TableProgress:
         return Mark(self._app, version, record.to_text())
 
     def _has_number(self, extent: Extent) -> bool:
-        """Whether a commit without a record, of the first version or removed from the log since, has written it.
+        """Whether a commit that another writer has removed from the table's log has written it.
 
-        Such commits are known by the micro-batch's number alone. Raises SinkError for a number that cannot be there.
+        Of such commits the micro-batch's number alone is left. Raises SinkError for a number that cannot be there.
         """
-        if self._target is None:
+        if self._version is None:
             return False
-        snapshot = None if extent.read is None else extent.read.snapshot
-        former = self._former_app if snapshot is None else f"{self._former_app}/snapshot-{snapshot}"
-        known = self._version if self._version is not None else self._target.written(former)
-        if known is None:
-            return False
-        written = known >> _PART_BITS
+        written = self._version >> _PART_BITS
         if written > self._batch or (written == self._batch and self._repeats is False):
             raise SinkError(
                 f"the replica holds a micro-batch {written}, and the checkpoint is before it: it was copied back, or "
                 "its newest files were lost. Which range of the source's log that was is not known: the table's own "
-                "log no longer has the commit that says it, as another writer cleaned it, or a release wrote it that "
-                "did not store this",
+                "log no longer has the commit that says it, as another writer cleaned it",
                 where=self._table,
                 remedy="put the newest checkpoint back; or use another `checkpoint`, which takes a new snapshot",
             )
-        return known >= self._number(extent)
+        return self._version >= self._number(extent)
 
     def _number(self, extent: Extent) -> int:
         return self._batch << _PART_BITS | extent.number
-
-    @property
-    def _former_app(self) -> str:
-        """Under what the first version, which wrote no records, marked its commits of the table."""
-        return f"{self._query}/{self._table.replace('!2E', '.').replace('!21', '!')}"
 
 
 def _reaches(place: LogPlace | None, wanted: LogPlace) -> bool:

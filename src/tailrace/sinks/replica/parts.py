@@ -17,8 +17,8 @@ from tailrace.sinks.replica.renames import Rename
 from tailrace.sinks.replica.settle import settled
 from tailrace.sinks.replica.spool import Sized
 
-_ROWS = 500_000
-_BYTES = 256 << 20
+_ROWS = 500_000  # guessed
+_BYTES = 256 << 20  # guessed
 _AS_THE_SOURCE = ReplicaLayout()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-LONGEST_SECONDS = 7200
+LONGEST_SECONDS = 7200  # guessed
 # A merge rewrites each file it touches: large ones cost, as many small ones do.
 FILE_BYTES = 32 << 20
 # Each is twice the one before: a table's properties do not change with each commit.

@@ -75,7 +75,7 @@ class ReplicaSink:
         """Merges a micro-batch of `arrow`-shaped rows; what was done by table. Raises SinkError.
 
         `repeats`: whether another run has begun this very micro-batch, None if that is unknown. It matters for tables
-        of the first version alone. `known` is what the caller has stored of the reports before.
+        whose own log another writer has cleaned. `known` is what the caller has stored of the reports before.
         """
         options = dict(self.storage_options)
         letters, sets_aside = aside.folders(self.root, options), self.on_error == "aside"

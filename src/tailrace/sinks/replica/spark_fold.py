@@ -30,7 +30,7 @@ _SCHEMA = pa.schema(
         ("rows", pa.binary()),
     ]
 )
-_SLICE_ROWS = 50_000
+_SLICE_ROWS = 50_000  # guessed
 
 
 def folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tailrace.model.change import ChangeBatch, from_ipc
 
-_IN_MEMORY = 64 << 20
+_IN_MEMORY = 64 << 20  # guessed
 
 
 @dataclass(frozen=True)

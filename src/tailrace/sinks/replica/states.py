@@ -20,7 +20,7 @@ from enum import Enum
 from typing import Any
 
 COMPLETE, READING, INCOMPLETE, ASIDE, GONE = "complete", "reading", "incomplete", "aside", "gone"
-_MOST_REASONS, _LONGEST_REASON = 5, 300
+_MOST_REASONS, _LONGEST_REASON = 5, 300  # guessed
 
 
 class TableEvent(Enum):

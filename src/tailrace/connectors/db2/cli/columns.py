@@ -51,7 +51,7 @@ _STRUCTS = {
     _TIME: (_C_TIME, np.dtype(_CLOCK)),
     _TIMESTAMP: (_C_TIMESTAMP, np.dtype([*_DAY, *_CLOCK, ("fraction", "<u4")])),
 }
-_EPOCH_YEAR, _DAY_S = 1970, 86400
+_EPOCH_YEAR, _DAY_S = 1970, 86400  # of Arrow's dates
 # Bytes in UTF-8 of what takes one byte in the database's code page, or two in a graphic string.
 _MOST_UTF8 = 4
 # What all buffers of a result take, if a row is not larger.

@@ -15,7 +15,7 @@ from tailrace.errors import DecodeError
 _ANSWER = Names(["cursor"])
 _CURSOR = Names(["id", "firstBatch", "nextBatch", "postBatchResumeToken"])
 _int32, _uint32 = struct.Struct("<i").unpack_from, struct.Struct("<I").unpack_from
-_MOST_DIGITS = 8
+_MOST_DIGITS = 8  # a batch has no hundred million documents
 
 
 @dataclass(frozen=True)

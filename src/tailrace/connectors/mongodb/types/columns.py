@@ -31,7 +31,7 @@ from tailrace.model.odd_times import FIRST_DAY, LAST_DAY
 Part = tuple[Ints, pa.Array]
 Reader = Callable[[Values, Ints, pa.DataType], Part]
 _EXACT = 2.0**63
-_DAY_MS = 86_400_000
+_DAY_MS = 86_400_000  # of Arrow's dates
 
 
 def typed_column(values: Values, kind: pa.DataType) -> tuple[pa.Array, Flags]:

@@ -32,8 +32,8 @@ from tailrace.javalike.escapes import escape
 FEWEST = 1024
 """Documents that are worth a shape of their own: each element takes some calls, as many as 300 documents are worth."""
 _MOST_MISSES = 3  # documents tried whose shape is rare, before all are taken for documents of many shapes
-_MOST_KNOWN = 16
-_MOST_ELEMENTS = 200
+_MOST_KNOWN = 16  # guessed
+_MOST_ELEMENTS = 200  # guessed
 
 
 @dataclass(frozen=True)

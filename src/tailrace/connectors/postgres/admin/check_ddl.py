@@ -34,7 +34,7 @@ def ddl_findings(connection: psycopg.Connection[Any], config: Config) -> Iterato
         cost = ": a replica reads tables again whose columns or names change" if config[ROWS_FOR_REPLICA] else ""
         yield Finding("ddl", True, f"no DDL triggers{cost}: `init --ddl`")
     elif found.table is None:
-        what = "the DDL triggers are of an earlier version: what they report is ignored, as any role could forge it"
+        what = f"the DDL triggers have no table {TABLE} to report to: schema changes are not reported"
         yield Finding("ddl", None, what, again)
     elif not found.is_theirs:
         what = f"other roles than the owner of the DDL triggers may write {TABLE}: what is reported there is ignored"

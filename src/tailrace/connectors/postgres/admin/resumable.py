@@ -142,16 +142,16 @@ def obstacle(config: Config, committed: Mapping[str, Any] | None, planned: Mappi
 
 
 def _lost(
-    connection: psycopg.Connection, config: Config, here: Reached, ahead: Reached, *, is_amid: bool
+    connection: psycopg.Connection, config: Config, reached: Reached, ahead: Reached, *, is_amid: bool
 ) -> Finding | None:
     slot = slots.existing(connection, config)
-    if here.phase == BEGIN or (slot is not None and slot.active_pid is not None):
+    if reached.phase == BEGIN or (slot is not None and slot.active_pid is not None):
         return None
-    claim = claim_of(here)
-    if ahead != here and ahead.position is not None:
+    claim = claim_of(reached)
+    if ahead != reached and ahead.position is not None:
         claim = replace(claim, end=ahead.position, timeline=ahead.log.get("timeline"))
-    if ahead != here and ahead.phase == SNAPSHOT and ahead.position is None:
-        claim = replace(claim_of_slot(here, ahead), seen=claim.seen)
+    if ahead != reached and ahead.phase == SNAPSHOT and ahead.position is None:
+        claim = replace(claim_of_slot(reached, ahead), seen=claim.seen)
     lost = lost_log.find(connection, config, claim)
     if lost is None:
         return None

@@ -38,7 +38,7 @@ class Capturing:
 
     @staticmethod
     def of(log: Mapping[str, Any]) -> Capturing | None:
-        """What an offset has; None in one of an earlier release."""
+        """What an offset has; None in one without it, as at the begin of a pipeline."""
         node = log.get(ENTRY)
         return None if node is None else Capturing(**node)
 

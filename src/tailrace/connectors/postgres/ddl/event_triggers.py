@@ -24,8 +24,6 @@ VERSION = 2
 _TRIGGERS_THERE_ARE = 2
 TABLE = (OWN_SCHEMA, "changes")
 CONTENT = "content"
-# The triggers of earlier versions wrote logical messages, which any role may write.
-OLD_PREFIX = "tailrace.ddl"
 
 REMOVE = f"""\
 DROP EVENT TRIGGER IF EXISTS tailrace_ddl_end;
@@ -58,7 +56,7 @@ WHERE database = current_database() AND slot_type = 'logical' AND slot_name <> %
 
 @dataclass(frozen=True, slots=True)
 class Triggers:
-    """The DDL triggers of a database: the number of their table, None for those of an earlier version, which had none.
+    """The DDL triggers of a database: the number of their table, None where there is no such table.
 
     `is_theirs`: no other role may write it, `is_ours` whether the connection's role may act as its owner.
     """

@@ -35,7 +35,7 @@ Received = tuple[Segment | None, list[bytes]]
 _COPY_BOTH, _COPY_DONE, _ERROR, _NOTICE = b"WcEN"
 _ENDING = (_COPY_DONE, _ERROR)
 _GSS_SINCE = 120000
-_COMMAND_SECONDS = 60
+_COMMAND_SECONDS = 60  # guessed
 # PostgreSQL sends no message of more than a gigabyte.
 _LONGEST = (1 << 30) + GAP
 

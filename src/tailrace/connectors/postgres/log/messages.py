@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import dataclass
 
@@ -13,7 +12,6 @@ import pyarrow.compute as pc
 from tailrace.config import Config
 from tailrace.config.filters import Rule
 from tailrace.config.options.databases import DATABASE_DBNAME
-from tailrace.connectors.postgres.ddl.event_triggers import OLD_PREFIX, install_command
 from tailrace.connectors.postgres.log.protocol.framing import Ints
 from tailrace.connectors.postgres.log.protocol.pgoutput import Messages
 from tailrace.connectors.postgres.options import MESSAGE_PREFIX_EXCLUDE_LIST, MESSAGE_PREFIX_INCLUDE_LIST
@@ -21,10 +19,6 @@ from tailrace.connectors.types.binary import binary_type
 from tailrace.connectors.value_type import ValueType, converted, text_type
 from tailrace.model.arrow import flags, mask
 from tailrace.model.table import Column, TableId, TableSchema
-
-log = logging.getLogger(__name__)
-
-_warned: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +28,6 @@ class LogicalMessages:
     prefixes: Rule
     content: ValueType
     table: TableSchema
-    install_triggers: str
 
     @staticmethod
     def of(config: Config) -> LogicalMessages:
@@ -47,30 +40,18 @@ class LogicalMessages:
         )
         table = TableSchema(TableId(config[DATABASE_DBNAME], "", ""), columns, ("prefix",), ())
         rule = Rule(config[MESSAGE_PREFIX_INCLUDE_LIST], config[MESSAGE_PREFIX_EXCLUDE_LIST])
-        return LogicalMessages(rule, content, table, install_command(config))
+        return LogicalMessages(rule, content, table)
 
     def captured(self, found: Messages) -> Messages:
-        """The messages whose prefix is captured, those of DDL triggers of earlier versions never."""
+        """The messages whose prefix is captured."""
         known = found.prefix.dictionary_encode()
         prefixes = known.dictionary.to_pylist()
-        if OLD_PREFIX in prefixes:
-            self._warn()
-        wanted = [prefix != OLD_PREFIX and self.prefixes.includes(prefix) for prefix in prefixes]
+        wanted = [self.prefixes.includes(prefix) for prefix in prefixes]
         keep = flags(pa.array(wanted, pa.bool_()).take(known.indices))
         if keep.all():
             return found
         prefix, content = found.prefix.filter(mask(keep)), found.content.filter(mask(keep))
         return Messages(found.index[keep], found.transactional[keep], prefix, content)
-
-    def _warn(self) -> None:
-        """Log once a process that messages are ignored: any role may write them."""
-        if self.install_triggers not in _warned:
-            _warned.add(self.install_triggers)
-            log.warning(
-                "logical messages with the prefix %s are ignored: DDL triggers of an earlier version write them, and "
-                "any role may; so schema changes are not reported. Replace the triggers: %s",
-                *(OLD_PREFIX, self.install_triggers),
-            )
 
     def images(self, found: Messages) -> pa.StructArray:
         """Prefix and content as rows of the table."""

@@ -91,7 +91,7 @@ class LogRange:
 
     `timeline`, `since_us` and `seen` are those of a LogClaim. `xmin` is what events show of the slot,
     `labels` what their schemas show of enums: the catalog's when the range was planned, so that a range that is read
-    again has the same schemas. The log does not tell of labels. None where an earlier version planned the range.
+    again has the same schemas. The log does not tell of labels.
     """
 
     application: str

@@ -31,7 +31,7 @@ FROM pg_class c CROSS JOIN LATERAL pg_partition_ancestors(c.oid) WITH ORDINALITY
 JOIN pg_class p ON p.oid = a.relid JOIN pg_namespace n ON n.oid = p.relnamespace
 WHERE c.relispartition AND c.relkind = 'r' AND c.relpersistence = 'p' GROUP BY c.oid ORDER BY 1, 2
 """
-_SHOWN = 5
+_SHOWN = 5  # guessed
 
 
 def lineages(connection: psycopg.Connection[Any]) -> list[Lineage]:

@@ -38,7 +38,7 @@ from tailrace.override import override
 log = logging.getLogger(__name__)
 
 OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "t": "truncate"}
-_SHOWN = 5
+_SHOWN = 5  # guessed
 
 LOCKED = Finding(
     "publication",

@@ -16,14 +16,14 @@ from typing import Any
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
-_SECONDS, _MOST_BYTES = 10, 100_000
+_SECONDS, _MOST_BYTES = 10, 100_000  # guessed
 # As a server says that takes no connections yet.
 _NOT_READY = "57P03"
 # SQLSTATE and message, between other fields.
 _REFUSAL = re.compile(r'\tErrorResponse\t .*? C "([0-9A-Z]{5})" M "(.*?)" [A-Za-z] "', re.DOTALL)
 # By the server's text. psycopg does not close the stream that it opens for a trace, so each text is traced once.
 _known: dict[str, str] = {}
-_MOST_KNOWN = 100
+_MOST_KNOWN = 100  # guessed
 
 
 def state_of_refusal(given: Mapping[str, Any], said: str) -> str | None:

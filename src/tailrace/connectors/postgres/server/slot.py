@@ -35,7 +35,7 @@ from tailrace.override import override
 log = logging.getLogger(__name__)
 
 PLUGIN = "pgoutput"
-_TAKEOVER_SECONDS = 10.0
+_TAKEOVER_SECONDS = 10.0  # guessed
 # A warning names the transactions that the making of a slot waits for, after so many seconds.
 _WAIT_SECONDS = 3.0
 # PostgreSQL tells since 17 how long a slot has been idle.

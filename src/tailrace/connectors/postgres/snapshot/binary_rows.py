@@ -36,7 +36,7 @@ from tailrace.connectors.postgres.snapshot.exported import adopting, gone
 from tailrace.connectors.value_type import converted
 from tailrace.model.arrow import indices
 
-_BATCH_BYTES = 4 << 20
+_BATCH_BYTES = 4 << 20  # guessed
 
 
 def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Composable) -> Iterator[RowBlock]:

@@ -30,7 +30,7 @@ from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
-_PATIENCE_SECONDS, _FLUSH_SECONDS = 1.0, 10.0
+_PATIENCE_SECONDS, _FLUSH_SECONDS = 1.0, 10.0  # guessed
 _COMMITTING = "SELECT pid, query_start FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND state = 'active'"
 _ACTIVE = "SELECT pid, query_start FROM pg_stat_activity WHERE pid = ANY (%s) AND state = 'active'"
 

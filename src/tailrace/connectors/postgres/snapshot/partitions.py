@@ -26,7 +26,7 @@ SELECT n.nspname, c.relname, c.relkind = 'f', CASE c.relkind WHEN 'r' THEN pg_re
 FROM family f JOIN pg_class c ON c.oid = f.oid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relpersistence <> 't' ORDER BY 1, 2
 """
-_BLOCK_BYTES = 8192
+_BLOCK_BYTES = 8192  # BLCKSZ, as servers are built
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from tailrace.connectors.postgres.catalog.table_keys import table_keys
 from tailrace.connectors.snapshots import PagingKey
 from tailrace.model.table import TableId
 
-_BLOCK_BYTES = 8192
+_BLOCK_BYTES = 8192  # BLCKSZ, as servers are built
 _FAMILY = (
     "WITH RECURSIVE family AS (SELECT %s::regclass::oid AS oid UNION "
     "SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid)"

@@ -21,7 +21,7 @@ from tailrace.connectors.postgres.snapshot.exported import adopt
 from tailrace.connectors.value_type import converted
 from tailrace.errors import SourceError
 
-_CHUNK_BYTES = 4 << 20
+_CHUNK_BYTES = 4 << 20  # guessed
 
 
 def blocks(config: Config, snapshot: str, table: CapturedTable, rows: sql.Composable) -> Iterator[RowBlock]:

@@ -30,7 +30,7 @@ from tailrace.errors import SinkAwayError, SinkError
 from tailrace.sinks.replica.catalogs.entry import CatalogEntry, CatalogTable, shortened
 from tailrace.sinks.replica.catalogs.hive_form import EXTERNAL, INPUT, NAMES, OUTPUT, SERDE
 
-_PORT, _TIMEOUT_MS = 9083, 20_000
+_PORT, _TIMEOUT_MS = 9083, 20_000  # the usual one; guessed
 # What the metastore's tables take of a column's comment, and of a parameter, which a table's comment is.
 _COMMENT_BYTES, _PARAMETER_BYTES = 256, 4000
 # Otherwise the metastore lists the table's files.

@@ -47,7 +47,7 @@ _FORMAT: Literal[2] = 2
 _COMPRESSION: Literal["deflate"] = "deflate"
 # By the path of a manifest, the one read last at the end.
 _READ: dict[str, list[ManifestEntry]] = {}
-_MOST_READ = 512
+_MOST_READ = 512  # guessed
 
 
 class _DeleteManifest(ManifestWriterV2):

@@ -20,7 +20,7 @@ from tailrace.sinks.replica.postgres.ledger import KEPT_COMMITS, Ledger, State
 from tailrace.sinks.replica.reshape import Reshaping
 from tailrace.sinks.replica.table import Bounds, Commit, Mark, Rows
 
-_FEW_COMMITS = 8
+_FEW_COMMITS = 8  # guessed
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Writes the archive of Spark's classes: `python -m tailrace.pipeline.class_archive_writer [FILE]`.
+"""Writes the archive of Spark's classes: `python -m tailrace.pipeline.spark_start.class_archive_writer [FILE]`.
 
 With a file it works at the lowest priority: a run that has ended wants it written.
 """
@@ -18,12 +18,12 @@ from pyspark.sql.types import StructType
 
 from tailrace.connectors.private_files import is_own_folder
 from tailrace.override import override
-from tailrace.pipeline.class_archive import QUIET, place
 from tailrace.pipeline.session import SETTINGS, check_java, local_session
+from tailrace.pipeline.spark_start.class_archive import QUIET, place
 from tailrace.spark.versions import DataSource, DataSourceStreamReader, InputPartition, ReadLimit
 
-_UNUSED_SECONDS = 30 * 24 * 3600
-_MOST_SECONDS = 300
+_UNUSED_SECONDS = 30 * 24 * 3600  # guessed
+_MOST_SECONDS = 300  # guessed
 
 
 def create(archive: Path) -> None:
