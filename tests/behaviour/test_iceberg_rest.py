@@ -57,15 +57,15 @@ def test_a_pipeline_goes_on_through_a_rest_catalog(database: Database, spark: Sp
         )
         run = Pipeline(definition, session=spark).start()
         try:
-            until(run, lambda: rows()[0].get("w") == "c")
+            until(run, lambda: has("c"))
             catalog.kill()
-            database.execute("UPDATE t SET w = 'd' WHERE id = 1")
+            database.execute("UPDATE t SET v = 'd' WHERE id = 1")
             until(run, lambda: run.progress().sink_problem is not None, SOON)
             catalog.start()
-            until(run, lambda: rows()[0]["w"] == "d")
+            until(run, lambda: rows()[0]["v"] == "d")
             until(run, lambda: run.progress().sink_problem is None, SOON)
         finally:
             run.stop()
         with database.connect() as connection:
-            wanted = connection.execute("SELECT id, w FROM t ORDER BY id").fetchall()
+            wanted = connection.execute("SELECT id, v FROM t ORDER BY id").fetchall()
         assert [tuple(row.values()) for row in rows()] == wanted
