@@ -10,7 +10,7 @@ from tailrace.connectors.change_tables.ranges import in_pieces
 from tailrace.connectors.change_tables.tables import Catalog, Instance
 from tailrace.connectors.sql_tables.tables import Connection
 
-_AT_ONCE = 50
+_AT_ONCE = 50  # guessed
 
 
 def unbrought(

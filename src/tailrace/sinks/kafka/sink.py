@@ -42,7 +42,7 @@ _SENT_TYPE = pa.struct(
         ("topics", pa.list_(pa.string())),
     ]
 )
-_MOST_TASKS = 64
+_MOST_TASKS = 64  # guessed
 # Spark Connect says neither how many splits a frame has nor how many tasks run at once.
 _TASKS_WITHOUT_JAVA = 8
 _OWN_WORKERS = "TAILRACE_SINK"
