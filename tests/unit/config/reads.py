@@ -80,7 +80,8 @@ def _reached(connector: str) -> Iterator[Piece]:
     own = f"tailrace.connectors.{connector}."
     above = tuple(f"tailrace.{room}." for room in ABOVE)
     package = BUILT_IN[connector].package.partition(":")[0]
-    modules = _closure([package, *(name for name in _modules() if name.startswith(above))])
+    # A package names its parts as texts.
+    modules = _closure([package, *(name for name in _modules() if name.startswith((own, *above)))])
     others = tuple(f"tailrace.connectors.{name}." for name in BUILT_IN if name != connector)
     modules = {name for name in modules if not name.startswith(others)}
     by_name: dict[str, list[tuple[str, str]]] = defaultdict(list)
