@@ -20,7 +20,7 @@ from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
 Find = dict[str, Any]
-_SHOWN = 100
+_SHOWN = 100  # guessed
 
 
 def cluster_time(client: Client) -> int:
