@@ -8,7 +8,7 @@ import pytest
 
 from tailrace.config import Config
 from tailrace.connectors.registry import BUILT_IN, imported
-from tailrace.operate.masked import is_secret_name
+from tailrace.pipeline.masked import is_secret_name
 
 HELD = "h1dden-value"
 # What Kafka's clients, registries and drivers call their secrets.
