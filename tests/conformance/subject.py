@@ -42,6 +42,7 @@ DECIDED_ONCE = frozenset(
             f"a_signal_for_a_table_outside_the_lists_reads_nothing_of_it[with_another-{kind}]"
             for kind in ("incremental", "blocking")
         ),
+        "a_replica_is_equal_though_its_lists_were_narrowed_and_widened",
         "a_run_killed_while_it_wrote_its_first_offset_does_no_harm",
         "a_pipeline_that_is_reset_reads_everything_again",
     )

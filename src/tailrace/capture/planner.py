@@ -92,6 +92,8 @@ class Planner:
         if reached.phase == SNAPSHOT and not self._first.has_begun:
             self._tables.look_before(self.config, reached)
         there = self._first.next(reached, log_end, is_start=is_start, limit=limit)
+        if there is not None:
+            there = there.at(log=self._tables.noted(reached.log, there.log))
         if there is not None and reached.phase == BEGIN and self._adhoc is not None:
             return there.at(progress=self._adhoc.before())
         if there is not None:
@@ -201,9 +203,10 @@ class Planner:
         is_needed = step.moves or has_notes or (until is None and is_due)
         if end == start and reached.phase == STREAM and not is_needed:
             return reached
+        advanced = self._connector.advanced(self.config, reached, start, end, log_end)
+        advanced = self._tables.noted(reached.log, advanced)
         if has_notes:
             step = replace(step, notes=(*step.notes, *self._tables.take(self.config)))
-        advanced = self._connector.advanced(self.config, reached, start, end, log_end)
         there = reached.at(phase=STREAM, position=end, ts_us=now, log=advanced, progress=step.progress, reading=None)
         self._kept = there.to_json(self._connector.text), step
         return there

@@ -8,13 +8,14 @@ change of the log that follows is older.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.config.options.snapshot import TABLE_WATCH_INTERVAL_MS
+from tailrace.connectors.captured_lists import ENTRY, CapturedLists
 from tailrace.connectors.log_ports import Connector
 from tailrace.connectors.offset import Reached
 from tailrace.model.structure import Structure
@@ -23,6 +24,7 @@ from tailrace.snapshot.table_note import TableNote
 
 # Descriptions of a batch: each opens its table in the sink.
 _AT_ONCE = 200
+_UNREAD = "it was not captured when its rows were written"
 
 
 class TableWatch:
@@ -38,6 +40,8 @@ class TableWatch:
         self._ends: Any = None
         self._base: dict[str, tuple[TableId, Structure]] = {}
         self._tables: tuple[tuple[str, bool], ...] = ()
+        self._has_looked = False
+        self._given: dict[TableId, tuple[Structure, Structure]] = {}
 
     def look_before(self, config: Config, end: Reached) -> None:
         """Read the catalogue before a snapshot is taken, from which the log goes on. Raises SourceError.
@@ -45,7 +49,7 @@ class TableWatch:
         What its rows are compared with later must not be younger than they are: a change in between would stay unseen.
         """
         if self._interval > 0:
-            structures = self._connector.structures(config, end)
+            structures = self._structures(config, end)
             self._base = {str(table): (table, structure) for table, structure in structures.items()}
 
     def base(self, names: Iterable[str]) -> tuple[TableNote, ...]:
@@ -60,7 +64,7 @@ class TableWatch:
         if self._interval <= 0 or not is_due:
             return
         self._tables = config.tables
-        structures = self._connector.structures(config, reached)
+        structures = self._structures(config, reached)
         self._next = time.monotonic() + self._interval
         missing = {table: each for table, each in self._sent.items() if table not in structures}
         lists = TableFilter.from_config(config)
@@ -78,6 +82,7 @@ class TableWatch:
         # What a table is compared with first is not replaced by what is newer.
         first = {table: each for table, each in self._pending.items() if table not in self._sent and not each.is_gone}
         self._pending = {**changed, **gone, **first}
+        self._has_looked = True
         if unknown or gone:
             self._ends = None
 
@@ -85,6 +90,38 @@ class TableWatch:
         """Note where the log ends, which was queried after `look`."""
         if self._pending and self._ends is None:
             self._ends = position
+
+    def noted(self, log: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
+        """`now`, what the next offset has of the log, with the lists of tables; the offset before has `log`.
+
+        Before `take`: what a batch brings is in the sink once the next one is planned.
+        """
+        if self._interval <= 0 and CapturedLists.of(log) is None:
+            return now
+        lists = CapturedLists.at(self._connector.config, log)
+        return {**now, ENTRY: (lists.told() if self._is_told else lists).to_json()}
+
+    @property
+    def _is_told(self) -> bool:
+        """Whether this process has sent all descriptions."""
+        return self._has_looked and not self._pending
+
+    def _structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
+        """The descriptions now, with what other lists of tables than before mean for them."""
+        lists = CapturedLists.at(config, here.log)
+        found = self._connector.structures(config, here)
+        older = {*self._connector.older(config, here, found)} if lists.is_new and not self._is_told else set()
+        return {
+            table: self._under(lists, table, each, _UNREAD if table in older and each.unread is None else each.unread)
+            for table, each in found.items()
+        }
+
+    def _under(self, lists: CapturedLists, table: TableId, each: Structure, unread: str | None) -> Structure:
+        """A description under lists of tables: the same object for the same one, so that few are compared."""
+        kept = self._given.get(table)
+        if kept is None or kept[0] is not each or (kept[1].epoch, kept[1].unread) != (lists.epoch, unread):
+            kept = self._given[table] = each, replace(each, epoch=lists.epoch, unread=unread)
+        return kept[1]
 
     def is_due(self, end: Any) -> bool:
         """Whether a batch of the log up to a position can bring descriptions."""

@@ -6,7 +6,7 @@ offset as its connector sees it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -139,6 +139,13 @@ class Connector(Protocol):
         The log is read up to `reached`.
         """
         return {}
+
+    def older(self, config: Config, here: Reached, tables: Collection[TableId]) -> Collection[TableId]:
+        """Those of the tables that may have rows which the log from `here` on does not bring, as the lists were others.
+
+        Tables whose structures tell it themselves (`unread`) are left out.
+        """
+        return tables
 
     def schema(self, config: Config, table: TableId) -> TableSchema | None:
         """A captured table's schema now, with what rows have in columns that were added; None if it is gone."""

@@ -35,16 +35,16 @@ def differences(before: Stored | None, now: Structure, filled: Collection[str] =
     """
     if before is None:
         return Differences(passing=now.made - len(now.columns))
-    facts = tuple(_facts(before, now))
+    facts, captured = tuple(_facts(before, now)), list(_captured(before, now))
     if now.is_reported:
-        return Differences(why=facts)
+        return Differences(why=(*captured, *facts))
     if before.identity and before.identity != now.identity:
         return Differences(why=("another table has this name now: it was dropped, renamed or created again",))
     columns = _Columns.of(before, now)
     added = [name for name in columns.added if name not in filled]
     is_touched = before.is_emptied or (bool(before.storage) and not {*before.storage} <= {*now.storage})
     is_rewritten = bool(before.storage) and not {*before.storage} & {*now.storage}
-    values, why = columns.why, list(_captured(before, now))
+    values, why = columns.why, captured
     computed = [name for name in columns.added if now.columns[name] in now.filled]
     if computed:
         values.append(f"the new column {_some(computed)} has values in rows from before, which the log does not show")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from tailrace.capture.table_watch import TableWatch
 from tailrace.config import Config
+from tailrace.connectors.captured_lists import CapturedLists
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.postgres.config import resolve
+from tailrace.model.differences import differences
 from tailrace.model.schema import ConnectSchema
-from tailrace.model.structure import Structure
+from tailrace.model.structure import Stored, Structure
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.snapshot.table_note import TableNote
 
@@ -75,3 +80,59 @@ def test_a_table_that_is_renamed_after_its_description_was_read_is_told_as_it_wa
     assert after.structure is not None
     assert after.schema is not None
     assert [column.name for column in after.schema.columns] == [*after.structure.columns] == ["id", "note"]
+
+
+NARROW = resolve({**CONFIG.given, "table.include.list": "public.customers"})
+
+
+class Older(Catalogue):
+    """A catalogue that does not tell when its tables were made."""
+
+    def older(self, config: Config, here: Reached, tables: Any) -> Any:
+        """See Connector.older."""
+        return tables
+
+
+def described(catalogue: Any, log: Mapping[str, Any], *, batches: int = 1) -> tuple[Structure, Mapping[str, Any]]:
+    """What a process sends of the table after an offset, and what the offset after some batches has of the log."""
+    watch, found = TableWatch(catalogue), []
+    for _ in range(batches):
+        watch.look(catalogue.config, SimpleNamespace(position=0, log=log))  # type: ignore[arg-type]
+        watch.ended(0)
+        log = watch.noted(log, {"other": 1})
+        found += watch.take(catalogue.config) if watch.is_due(0) else []
+    (note,) = found
+    assert note.structure is not None
+    return note.structure, log
+
+
+def lists_of(config: Config, log: Mapping[str, Any]) -> dict[str, Any]:
+    return CapturedLists.at(config, log).to_json()
+
+
+def test_a_table_that_the_lists_did_not_have_before_may_lack_rows() -> None:
+    before = {"lists": lists_of(NARROW, {})}
+    structure, log = described(Older(), before)
+    assert (structure.epoch, structure.unread) == (1, "it was not captured when its rows were written")
+    # Until the next batch nobody knows whether the sink has the description.
+    assert described(Older(), log)[0].unread
+    structure, log = described(Older(), log, batches=2)
+    assert structure.unread
+    assert log["other"] == 1
+    structure, log = described(Older(), log)
+    assert (structure.epoch, structure.unread) == (1, None)
+
+
+def test_a_first_start_and_an_offset_of_an_earlier_release_say_nothing_of_the_lists() -> None:
+    structure, log = described(Older(), {})
+    assert (structure.epoch, structure.unread) == (0, None)
+    assert log["lists"] == lists_of(CONFIG, {})
+    earlier = {"tables": {"since": 5, "lists": lists_of(NARROW, {})["digest"], "epoch": 3, "next": 7}}
+    assert described(Older(), earlier)[0].epoch == 4
+
+
+@pytest.mark.parametrize("is_reported", [False, True])
+def test_a_table_that_the_lists_did_not_have_for_a_start_is_incomplete(is_reported: bool) -> None:
+    now = Structure("1", {"id": "1"}, epoch=2, is_reported=is_reported)
+    assert differences(Stored.of(replace(now, epoch=0)), now).why == ("it was not captured for a while",)
+    assert not differences(Stored.of(replace(now, epoch=1)), now).why

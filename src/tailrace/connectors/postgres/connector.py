@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -202,6 +202,10 @@ class PostgresConnector:
         """See Connector.again: the slot will be moved or created."""
         moved_from = claim(reached).moved_from if reached.position is None else end.lsn
         return remembered(slot=self._slot, moved_from=moved_from, capturing=self._capturing(reached.log))
+
+    def older(self, config: Config, here: Reached, tables: Collection[TableId]) -> Collection[TableId]:
+        """See Connector.older: the catalogue has the transaction that made a table."""
+        return ()
 
     def _capturing(self, log: Mapping[str, Any]) -> Capturing | None:
         """What the next offset remembers of the captured tables, for sinks that keep these."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
 from tailrace.config import Config
 from tailrace.config.options.databases import DATABASE_NAMES
-from tailrace.connectors.change_tables.connector import ChangeTableConnector
+from tailrace.connectors.change_tables.connector import INSTANCES, ChangeTableConnector
 from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.ranges import LogEnd
 from tailrace.connectors.offset import Reached
@@ -117,6 +117,15 @@ class SqlServerConnector(ChangeTableConnector):
             return structures(connection, Catalog(connection, config), end)
 
         return self._server.ask(query)
+
+    @override
+    def older(self, config: Config, here: Reached, tables: Collection[TableId]) -> Collection[TableId]:
+        """See Connector.older: the rows of tables whose capture instances are new are compared with the log."""
+        known = here.log.get(INSTANCES, {})
+        met = {
+            (database, schema, table) for database, names in known.items() for _, schema, table, *_ in names.values()
+        }
+        return [table for table in tables if (table.database, table.schema, table.table) in met]
 
     @override
     def schema(self, config: Config, table: TableId) -> TableSchema | None:

@@ -6,55 +6,49 @@ pipeline reads. Of any other table that a replica meets for the first time rows 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 
 from tailrace.config import Config
+from tailrace.connectors.captured_lists import CapturedLists
 
 # The entry of an offset's `log`.
 ENTRY = "tables"
-_LISTS = ("schema.include.list", "schema.exclude.list", "table.include.list", "table.exclude.list")
 # The first transaction that has not begun yet; as such numbers are counted, beyond 32 bits.
 NEXT = "pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
 
 
 @dataclass(frozen=True, slots=True)
 class Capturing:
-    """The lists of tables as a digest, and the first transaction (`since`) that began after they took effect.
+    """The first transaction (`since`) that began after the lists of tables took effect, and how often these changed.
 
-    `epoch` counts how often the lists have changed. `next` is the first transaction that had not begun when the offset
-    was planned: its changes are not read yet.
+    `next` is the first transaction that had not begun when the offset was planned: its changes are not read yet.
     """
 
     since: int
-    lists: str
-    epoch: int
     next: int
+    epoch: int = 0
 
     @staticmethod
     def of(log: Mapping[str, Any]) -> Capturing | None:
         """What an offset has; None in one without it, as at the begin of a pipeline."""
-        node = log.get(ENTRY)
-        return None if node is None else Capturing(**node)
+        node, lists = log.get(ENTRY), CapturedLists.of(log)
+        return None if node is None else Capturing(node["since"], node["next"], 0 if lists is None else lists.epoch)
 
     @staticmethod
     def at(config: Config, log: Mapping[str, Any], next_: int) -> Capturing:
         """What holds for the log behind an offset; `next_` is the first transaction that has not begun now."""
-        known, lists = Capturing.of(log), _digest(config)
+        known, epoch = Capturing.of(log), CapturedLists.at(config, log).epoch
         if known is None:
-            return Capturing(next_, lists, 0, next_)
-        if known.lists == lists:
-            return replace(known, next=next_)
-        return Capturing(known.next, lists, known.epoch + 1, next_)
+            return Capturing(next_, next_, epoch)
+        return Capturing(known.since if known.epoch == epoch else known.next, next_, epoch)
 
     def to_json(self) -> dict[str, Any]:
-        """For an offset."""
-        return asdict(self)
+        """For an offset, which has `epoch` in another entry."""
+        return {"since": self.since, "next": self.next}
 
 
 def next_transaction(connection: psycopg.Connection) -> int:
@@ -62,8 +56,3 @@ def next_transaction(connection: psycopg.Connection) -> int:
     row = connection.execute(f"SELECT {NEXT}".encode()).fetchone()
     assert row is not None
     return int(row[0])
-
-
-def _digest(config: Config) -> str:
-    lists = [config.given.get(name) for name in _LISTS]
-    return hashlib.sha256(json.dumps(lists).encode()).hexdigest()[:16]

@@ -96,7 +96,6 @@ class Description:
             left_empty=self.family.left_empty,
             facts={**self._facts(), **sending.facts(table.oid)},
             renamed="as made" if table.is_as_made else "" if table.is_owned or self._is_told else str(table.named),
-            epoch=self.around.capturing.epoch,
             unread=self._unread(),
             unmet=self._unmet(),
             unsent=self._unsent(),
