@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tailrace.capture.kept_values import with_settings
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.config.options.snapshot import TABLE_WATCH_INTERVAL_MS
@@ -38,7 +39,7 @@ class TableWatch:
         self._pending: dict[TableId, Structure] = {}
         # Where the log ended when the pending descriptions had been read; None: that is still to be asked.
         self._ends: Any = None
-        self._base: dict[str, tuple[TableId, Structure]] = {}
+        self._base: dict[str, tuple[TableId, Structure, TableSchema]] = {}
         self._tables: tuple[tuple[str, bool], ...] = ()
         self._has_looked = False
         self._given: dict[TableId, tuple[Structure, Structure]] = {}
@@ -50,13 +51,21 @@ class TableWatch:
         """
         if self._interval > 0:
             structures = self._structures(config, end)
-            self._base = {str(table): (table, structure) for table, structure in structures.items()}
+            schemas = {schema.id: schema for schema in self._connector.tables(config)} if structures else {}
+            self._base = {
+                str(table): (table, structure, schemas[table])
+                for table, structure in structures.items()
+                if table in schemas
+            }
 
     def base(self, names: Iterable[str]) -> tuple[TableNote, ...]:
         """The descriptions of tables that a snapshot reads, which go with its rows."""
         found = [self._base[name] for name in dict.fromkeys(names) if name in self._base]
-        self._sent.update(found)
-        return tuple(TableNote(table, structure=replace(each, is_base=True)) for table, each in found)
+        self._sent.update({table: structure for table, structure, _ in found})
+        return tuple(
+            TableNote(table, structure=replace(with_settings(structure, schema), is_base=True))
+            for table, structure, schema in found
+        )
 
     def look(self, config: Config, reached: Reached) -> None:
         """Read the catalogue where the interval is over; the log is read up to `reached`. Raises SourceError."""
@@ -138,7 +147,8 @@ class TableWatch:
                 notes.append(TableNote(table, structure=structure))
                 self._next = 0.0
             elif schema is not None or structure.is_gone:
-                notes.append(TableNote(table, structure=structure, schema=schema))
+                described = structure if schema is None else with_settings(structure, schema)
+                notes.append(TableNote(table, structure=described, schema=schema))
             self._remember(table, structure)
         return tuple(notes)
 

@@ -130,6 +130,7 @@ class ColumnRules:
             loses=kind.loses,
             configured=kind.configured,
             sql=kind.sql,
+            form=kind.form,
         )
 
     def _placeholder(self, table: TableId, column: ColumnInfo, kind: ValueType) -> str | None:
@@ -165,9 +166,11 @@ class ColumnRules:
         where = f"{table}.{column.name}"
         source = column if self._comments else replace(column, comment=None)
         result = altered(kind, mask, source, where, self._faults, in_key=in_key)
-        if in_key and result.convert is not kind.convert:
+        is_converted = result.convert is not kind.convert
+        if in_key and is_converted:
             check_key(mask, where)
-        return result
+        is_masked = is_converted or result.masking is not None
+        return replace(result, form=f"{kind.form} {mask}") if is_masked else result
 
     def _converted(self, table: TableId, column: ColumnInfo) -> ValueType | None:
         """What a user-supplied converter makes of a column. A default that is a literal is shown, converted."""
@@ -184,13 +187,15 @@ class ColumnRules:
         found = self._converters.of(asked)
         if found is None:
             return None
+        name, conversion = found
         return ValueType(
-            found.schema,
-            found.arrow,
-            found.convert,
+            conversion.schema,
+            conversion.arrow,
+            conversion.convert,
             literals=True,
             text=column.text,
             configured="compared as its converter has it",
+            form=f"converter {self._converters.settings(name)}",
         )
 
 

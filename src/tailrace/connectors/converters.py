@@ -50,14 +50,19 @@ class Converters:
     """The converters of a configuration, asked in their order."""
 
     def __init__(self, config: Config) -> None:
+        self._given = config.given
         self._made = converters(config)
 
-    def of(self, column: SourceColumn) -> Conversion | None:
-        """The first answer. Raises ConfigError for one that is no Conversion."""
+    def settings(self, name: str) -> list[tuple[str, str]]:
+        """The settings of a converter by their whole names, secrets included."""
+        return sorted((key, text) for key, text in self._given.items() if key.startswith(f"{name}."))
+
+    def of(self, column: SourceColumn) -> tuple[str, Conversion] | None:
+        """The first answer, with the name of the converter that gives it. Raises ConfigError for one that is no Conversion."""
         for name, ask in self._made:
             answer = ask(column)
             if isinstance(answer, Conversion):
-                return Conversion(answer.schema, answer.arrow, _checked(name, answer))
+                return name, Conversion(answer.schema, answer.arrow, _checked(name, answer))
             if answer is not None:
                 what = f"the converter gave {type(answer).__name__} for column {column.table}.{column.name}"
                 raise ConfigError(what, where=f"{name}.type", remedy="return a tailrace Conversion, or None")

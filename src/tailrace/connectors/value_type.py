@@ -8,7 +8,7 @@ adds the column's name to such an error.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -55,7 +55,8 @@ class ValueType:
     column ({}) in the form that `convert` takes; `binary` is a cheaper way to the same values. `of_default` reads a
     default where `convert` would not. Without `placeholder` a large value that the log did not repeat is null.
     `masking` is a mask that `convert` leaves to the images. `loses` names what of a value is not kept, `configured`
-    what is compared of a value that the configuration alters. `sql` is that of Column.
+    what is compared of a value that the configuration alters. `sql` is that of Column. `form` tells settings under which
+    rows have other values than the source, or other texts of them.
     """
 
     schema: ConnectSchema
@@ -73,6 +74,7 @@ class ValueType:
     loses: str | None = None
     configured: str | None = None
     sql: str | None = None
+    form: str = field(default="", repr=False)
 
 
 def converted(found: pa.Array, kind: ValueType, where: str, *, binary: bool = False) -> pa.Array:

@@ -101,6 +101,17 @@ def _sql_type(schema: ConnectSchema) -> str | None:
     return _SQL_TYPES.get(schema.name or "")
 
 
+def is_bounded(column: Column) -> bool:
+    """Whether the source may have values of a column that its native type does not hold, see Column.out_of_range."""
+    return is_held(column.arrow) or _is_time(column.schema)
+
+
+def _is_time(schema: ConnectSchema) -> bool:
+    if schema.items is not None:
+        return _is_time(schema.items)
+    return schema.name in _DAYS or schema.name in _TIMESTAMPS or schema.name == _ZONED
+
+
 def compared_rows(table: TableSchema, images: pa.StructArray) -> pa.Table:
     """Row images in native types, with all values: a column that cannot hold some has them as held.py says."""
     columns = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -38,7 +38,8 @@ class Column:
     `others` is what becomes of values that the type cannot hold where the column has their texts: see model/native.py.
     `sql` is the type of its values in a database where the schema does not tell it (`jsonb`).
     `old_lacks`: which large values old images do not have (UNTOUCHED, ALL), but null, or the placeholder where an
-    update left the value as it was and there is one.
+    update left the value as it was and there is one. `form` tells the settings under which rows have other values than
+    the source; it is not in the header.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Column:
     others: str = ERROR
     old_lacks: str | None = None
     sql: str | None = None
+    form: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True)

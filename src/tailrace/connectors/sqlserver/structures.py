@@ -40,10 +40,17 @@ _FILLED = "filled"
 
 
 @dataclass
-class _Table:
+class CatalogTable:
+    """A table by what the catalogue has of its capture instance: its columns and their places."""
+
     identity: str
     columns: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Fact] = field(default_factory=dict)
+
+    def described(self, shown: Sequence[str]) -> Structure:
+        """The table, of whose columns these are captured."""
+        hidden = tuple(place for column, place in self.columns.items() if column not in shown)
+        return Structure(self.identity, self.columns, hidden, facts=self.facts)
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ def structures(connection: Connection, catalog: Catalog, end: LsnPosition) -> di
         stored = _stored(connection.rows(_STORED.format(db=name(database))))
         for number, table in _tables(connection.rows(_CAPTURED.format(db=name(database)))).items():
             if number in read:
-                described = Structure(table.identity, table.columns, facts=table.facts)
+                described = table.described(catalog.filter.columns(read[number], [*table.columns]))
                 found[read[number]] = replace(described, **switched(*stored.get(number, (False, []))))
     return found
 
@@ -102,10 +109,10 @@ def in_effect(catalog: Catalog, database: str, end: LsnPosition) -> dict[TableId
     return {each.table: each for each in begun}
 
 
-def _tables(rows: Sequence[tuple[object, ...]]) -> Mapping[int, _Table]:
-    found: dict[int, _Table] = {}
+def _tables(rows: Sequence[tuple[object, ...]]) -> Mapping[int, CatalogTable]:
+    found: dict[int, CatalogTable] = {}
     for instance, number, created, column, place, *kind in rows:
-        table = found.setdefault(int(str(instance)), _Table(f"{number} {created}"))
+        table = found.setdefault(int(str(instance)), CatalogTable(f"{number} {created}"))
         table.columns[str(column)] = str(place)
         table.facts.update(_facts(str(column), kind))
     return found

@@ -22,7 +22,7 @@ def binary_type(config: Config) -> ValueType:
     mode = config[BINARY_HANDLING_MODE]
     if mode == "bytes":
         return ValueType(ConnectSchema("bytes"), pa.binary(), _SHOWN[mode])
-    return ValueType(ConnectSchema("string"), pa.string(), _SHOWN[mode])
+    return ValueType(ConnectSchema("string"), pa.string(), _SHOWN[mode], form=mode)
 
 
 def hex_text(octets: pa.Array) -> pa.Array:

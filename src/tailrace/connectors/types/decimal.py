@@ -44,7 +44,7 @@ def fixed_type(precision: int, scale: int, config: Config) -> ValueType:
     if mode == "string":
         return string_type(digits=scale)
     if mode == "double":
-        return double_type(as_string, 0.0)
+        return replace(double_type(as_string, 0.0), form=mode)
     schema, finite = decimal_schema(scale, precision), _finite_only(config)
     kind = _exact_type(schema, precision, scale, finite)
     return _with_others(kind) if keeps_all(config) else kind
@@ -64,7 +64,7 @@ def variable_type(config: Config) -> ValueType:
     if mode == "string":
         return string_type()
     if mode == "double":
-        return double_type(as_string, 0.0)
+        return replace(double_type(as_string, 0.0), form=mode)
     if keeps_all(config):
         return ValueType(ConnectSchema("string"), pa.string(), lambda text: without_zeros(as_string(text)))
     finite = _finite_only(config)

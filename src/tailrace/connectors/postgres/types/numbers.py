@@ -34,7 +34,7 @@ def money(config: Config) -> ValueType:
         empty = decimal.zero_text(config[MONEY_FRACTION_DIGITS])
         return ValueType(ConnectSchema("string", empty=empty), pa.string(), _money_text)
     if mode == "double":
-        return decimal.double_type(_money_text, None)
+        return replace(decimal.double_type(_money_text, None), form=mode)
     scale = config[MONEY_FRACTION_DIGITS]
     # A value has up to 17 digits before the point and 2 behind it; Arrow does not notice digits that do not fit.
     arrow = pa.decimal128(38, scale) if scale <= 38 - 17 else pa.decimal256(decimal.WIDEST, scale)

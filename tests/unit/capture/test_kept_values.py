@@ -1,0 +1,77 @@
+"""Settings that decide how values are kept: others than before make a table incomplete, if they were its columns'."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tailrace.capture.kept_values import with_settings
+from tailrace.connectors.columns import ColumnRules
+from tailrace.connectors.types import temporal
+from tailrace.connectors.types.binary import binary_type
+from tailrace.connectors.types.decimal import fixed_type
+from tailrace.connectors.value_type import as_string
+from tailrace.model.differences import differences
+from tailrace.model.structure import Stored, Structure
+from tailrace.model.table import TableId
+from tests.unit.connectors.rules import INTEGER, column, config
+
+TABLE = TableId("shop", "dbo", "people")
+ALL = {"column__out__of__range__null": ".*"}
+
+
+def described(**properties: str) -> Structure:
+    settings = config(**properties)
+    columns = [
+        column("id", INTEGER, type_name="int", length=10, is_character=False, required=True),
+        column("name"),
+        column("at", temporal.timestamp_form("adaptive", 6).read_by(as_string, 6), is_character=False),
+        column("octets", binary_type(settings), is_character=False),
+        column("price", fixed_type(10, 2, settings), is_character=False),
+    ]
+    found = ColumnRules(settings).captured(TABLE, columns, ("id",), [each.name for each in columns])
+    assert found is not None
+    structure = Structure("1", {each.name: str(place) for place, each in enumerate(columns)})
+    return with_settings(structure, found.schema)
+
+
+def lost(before: Structure, now: Structure) -> Sequence[str]:
+    """The columns whose values may be others."""
+    start, end = "the settings by which values of ", " are kept were changed"
+    return [each.removeprefix(start).removesuffix(end) for each in differences(Stored.of(before), now).why]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "columns"),
+    [
+        ({}, {}, []),
+        (ALL, ALL, []),
+        (ALL, {"column__out__of__range__text": ".*"}, ["at"]),
+        (ALL, {}, ["at"]),
+        ({}, ALL, []),  # no row had such a value
+        ({"column__mask__with__3__chars": ".*name"}, {}, ["name"]),
+        ({}, {"column__mask__with__3__chars": ".*name"}, ["name"]),
+        ({"column__mask__with__3__chars": ".*name"}, {"column__mask__with__4__chars": ".*name"}, ["name"]),
+        ({"column__mask__with__3__chars": ".*other"}, {}, []),
+        ({"column__truncate__to__2__chars": ".*"}, {}, ["name", "octets"]),
+        ({"column__mask__hash__v2__SHA-256__with__salt__a": ".*name"}, {}, ["name"]),
+        ({"binary__handling__mode": "hex"}, {"binary__handling__mode": "base64"}, ["octets"]),
+        ({"decimal__handling__mode": "double"}, {}, ["price"]),
+        ({"time__precision__mode": "connect"}, {}, []),  # rows in native types are of full precision in any mode
+    ],
+)
+def test_other_settings_make_those_columns_differ_that_they_apply_to(
+    before: dict[str, str], now: dict[str, str], columns: list[str]
+) -> None:
+    assert lost(described(**before), described(**now)) == columns
+
+
+def test_a_description_of_an_earlier_release_and_a_new_column_differ_in_no_setting() -> None:
+    now = described(column__mask__with__3__chars=".*name")
+    assert not lost(Structure("1", now.columns), now)
+
+
+def test_a_description_does_not_contain_the_salt() -> None:
+    stored = described(**{"column__mask__hash__v2__SHA-256__with__salt__s3cr3t": ".*name"}).stored
+    assert "s3cr3t" not in stored
