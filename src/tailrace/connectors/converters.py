@@ -58,7 +58,7 @@ class Converters:
         return sorted((key, text) for key, text in self._given.items() if key.startswith(f"{name}."))
 
     def of(self, column: SourceColumn) -> tuple[str, Conversion] | None:
-        """The first answer, with the name of the converter that gives it. Raises ConfigError for one that is no Conversion."""
+        """The first answer, and whose it is. Raises ConfigError for one that is no Conversion."""
         for name, ask in self._made:
             answer = ask(column)
             if isinstance(answer, Conversion):
