@@ -43,6 +43,7 @@ DECIDED_ONCE = frozenset(
             for kind in ("incremental", "blocking")
         ),
         "a_replica_is_equal_though_its_lists_were_narrowed_and_widened",
+        "a_replica_is_equal_though_a_column_was_left_out_or_masked",
         "a_run_killed_while_it_wrote_its_first_offset_does_no_harm",
         "a_pipeline_that_is_reset_reads_everything_again",
     )

@@ -55,8 +55,8 @@ class ValueType:
     column ({}) in the form that `convert` takes; `binary` is a cheaper way to the same values. `of_default` reads a
     default where `convert` would not. Without `placeholder` a large value that the log did not repeat is null.
     `masking` is a mask that `convert` leaves to the images. `loses` names what of a value is not kept, `configured`
-    what is compared of a value that the configuration alters. `sql` is that of Column. `form` tells settings under which
-    rows have other values than the source, or other texts of them.
+    what is compared of a value that the configuration alters. `sql` is that of Column. `form` tells settings under
+    which rows have other values than the source, or other texts of them.
     """
 
     schema: ConnectSchema

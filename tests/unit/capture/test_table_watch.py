@@ -95,7 +95,8 @@ class Older(Catalogue):
 
 def described(catalogue: Any, log: Mapping[str, Any], *, batches: int = 1) -> tuple[Structure, Mapping[str, Any]]:
     """What a process sends of the table after an offset, and what the offset after some batches has of the log."""
-    watch, found = TableWatch(catalogue), []
+    found: list[TableNote] = []
+    watch = TableWatch(catalogue)
     for _ in range(batches):
         watch.look(catalogue.config, SimpleNamespace(position=0, log=log))  # type: ignore[arg-type]
         watch.ended(0)
