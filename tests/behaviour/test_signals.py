@@ -166,17 +166,6 @@ def test_an_id_used_again_is_another_signal(database: Database) -> None:
         assert drained(capture) == []
 
 
-def test_signals_of_an_offset_that_stores_only_ids_are_not_carried_out_again(table: Database, capture: Capture) -> None:
-    send(table, "a", "execute-snapshot", '{"data-collections": ["public.t"], "additional-condition": "id = 1"}')
-    assert keyed(drained(capture)) == [("r", 1)]
-    capture.offset["snapshots"]["handled"] = ["a"]
-    assert drained(capture) == []
-    execute(table, "b", ', "additional-condition": "id = 2"')
-    table.execute("VACUUM FULL signals")
-    assert keyed(drained(capture)) == [("r", 2)]
-    assert [mark["id"] for mark in capture.offset["snapshots"]["handled"]] == ["a", "b"]
-
-
 def test_a_blocking_snapshot_runs_while_an_incremental_one_is_paused(table: Database, capture: Capture) -> None:
     table.execute("CREATE TABLE u (id int PRIMARY KEY)", "INSERT INTO u VALUES (11), (12)")
     execute(table, "nightly")

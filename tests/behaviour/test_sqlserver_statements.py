@@ -31,7 +31,7 @@ _VARIABLE = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}", "1f6a8b1e-0f5d-4c0e-9d0a-3c1b6a2d4e5f"),
     (r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "2026-01-02T03:04:05Z"),
     (r"N'\d{4}-\d\d-\d\dT[0-9:.]+'", "N'2026-01-02T03:04:05'"),
-    (r"(SELECT) \d+ (AS place WHERE)", r"\1 0 \2"),
+    (r"(SELECT) \d+ (WHERE)", r"\1 0 \2"),
     (r"\[dbo\]\.\[other\]", "[dbo].[orders]"),
     (r"(dbo_)(orders_tailrace1|other)(_CT)", r"\1orders\3"),
     (r"object_id = \d+", "object_id = 1205579333"),

@@ -236,17 +236,6 @@ def test_a_later_snapshot_moves_its_own_slot_also_after_a_kill(database: Databas
         assert killed.read() == [("r", 1), ("r", 2), ("r", 3)]
 
 
-def test_a_checkpoint_of_version_1_owns_its_slot(database: Database) -> None:
-    """Its offsets do not say how they came by it."""
-    with capturing(database) as capture:
-        killed = Killed(capture)
-        killed.plan()
-        del killed.end["log"]["slot"]
-        killed.restart()
-        assert killed.read() == [("r", 1)]
-    assert "owned" in drop_outcome(database, (capture.offset, capture.offset))
-
-
 def drop_outcome(database: Database, begun: Any, **options: Any) -> str:
     with capturing(database) as capture:
         try:
