@@ -115,11 +115,11 @@ class TableWatch:
         """Whether this process has sent all descriptions."""
         return self._has_looked and not self._pending
 
-    def _structures(self, config: Config, here: Reached) -> Mapping[TableId, Structure]:
+    def _structures(self, config: Config, reached: Reached) -> Mapping[TableId, Structure]:
         """The descriptions now, with what other lists of tables than before mean for them."""
-        lists = CapturedLists.at(config, here.log)
-        found = self._connector.structures(config, here)
-        older = {*self._connector.older(config, here, found)} if lists.is_new and not self._is_told else set()
+        lists = CapturedLists.at(config, reached.log)
+        found = self._connector.structures(config, reached)
+        older = {*self._connector.older(config, reached, found)} if lists.is_new and not self._is_told else set()
         return {
             table: self._under(lists, table, each, _UNREAD if table in older and each.unread is None else each.unread)
             for table, each in found.items()

@@ -140,8 +140,8 @@ class Connector(Protocol):
         """
         return {}
 
-    def older(self, config: Config, here: Reached, tables: Collection[TableId]) -> Collection[TableId]:
-        """Those of the tables that may have rows which the log from `here` on does not bring, as the lists were others.
+    def older(self, config: Config, reached: Reached, tables: Collection[TableId]) -> Collection[TableId]:
+        """Those of the tables that may have rows which the log from `reached` on does not bring: the lists have changed.
 
         Tables whose structures tell it themselves (`unread`) are left out.
         """

@@ -41,7 +41,7 @@ class Catalogue:
     def __init__(self) -> None:
         self.columns = ["id", "v"]
 
-    def structures(self, config: Config, here: Reached) -> dict[TableId, Structure]:
+    def structures(self, config: Config, reached: Reached) -> dict[TableId, Structure]:
         """See Connector.structures."""
         return {TABLE: Structure("1", {name: str(place) for place, name in enumerate(self.columns)})}
 
@@ -88,7 +88,7 @@ NARROW = resolve({**CONFIG.given, "table.include.list": "public.customers"})
 class Older(Catalogue):
     """A catalogue that does not tell when its tables were made."""
 
-    def older(self, config: Config, here: Reached, tables: Any) -> Any:
+    def older(self, config: Config, reached: Reached, tables: Any) -> Any:
         """See Connector.older."""
         return tables
 

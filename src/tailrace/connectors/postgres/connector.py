@@ -203,7 +203,7 @@ class PostgresConnector:
         moved_from = claim(reached).moved_from if reached.position is None else end.lsn
         return remembered(slot=self._slot, moved_from=moved_from, capturing=self._capturing(reached.log))
 
-    def older(self, config: Config, here: Reached, tables: Collection[TableId]) -> Collection[TableId]:
+    def older(self, config: Config, reached: Reached, tables: Collection[TableId]) -> Collection[TableId]:
         """See Connector.older: the catalogue has the transaction that made a table."""
         return ()
 

@@ -119,9 +119,9 @@ class SqlServerConnector(ChangeTableConnector):
         return self._server.ask(query)
 
     @override
-    def older(self, config: Config, here: Reached, tables: Collection[TableId]) -> Collection[TableId]:
+    def older(self, config: Config, reached: Reached, tables: Collection[TableId]) -> Collection[TableId]:
         """See Connector.older: the rows of tables whose capture instances are new are compared with the log."""
-        known = here.log.get(INSTANCES, {})
+        known = reached.log.get(INSTANCES, {})
         met = {
             (database, schema, table) for database, names in known.items() for _, schema, table, *_ in names.values()
         }
