@@ -141,7 +141,7 @@ class Connector(Protocol):
         return {}
 
     def older(self, config: Config, reached: Reached, tables: Collection[TableId]) -> Collection[TableId]:
-        """Those of the tables that may have rows which the log from `reached` on does not bring: the lists have changed.
+        """Those of the tables that may have rows which the log from `reached` on does not bring: the lists changed.
 
         Tables whose structures tell it themselves (`unread`) are left out.
         """
