@@ -18,6 +18,8 @@ import pyarrow as pa
 from contestants import Result
 from harness import Course, arguments, run
 
+from tailrace.override import override
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.servers.db2.client import Session
@@ -43,17 +45,18 @@ class Db2Course(Course):
     connector = "db2"
 
     @property
+    @override
     def is_hidden(self) -> bool:  # type: ignore[override]  # a snapshot has nothing to hide
-        """See Course.is_hidden."""
         return not self.is_snapshot
 
     @property
+    @override
     def server(self) -> measure.Tree:
-        """See Course.server: Derby; the filter's time is not in it."""
+        """Derby; the filter's time is not in it."""
         return measure.Tree(self.db2.pid)
 
+    @override
     def properties(self) -> dict[str, str]:
-        """See Course.properties."""
         return {
             "connector.class": "io.debezium.connector.db2.Db2Connector",
             "database.hostname": self.db2.host,
@@ -106,13 +109,13 @@ class Db2Course(Course):
                 last = min(first + AT_ONCE, count)
                 session.rows(f"INSERT INTO {table} SELECT {row} FROM {NUMBERS} WHERE N >= {first} AND N < {last}")
 
+    @override
     def hide(self) -> None:
-        """See Course.hide."""
         if not self.is_snapshot:
             self._end(lsn(-1))
 
+    @override
     def show(self) -> None:
-        """See Course.show."""
         if not self.is_snapshot:
             self._end(lsn(self.rows))
 
@@ -122,8 +125,9 @@ class Db2Course(Course):
             "SYNCHTIME = CURRENT_TIMESTAMP"
         )
 
+    @override
     def bare(self) -> Result:
-        """See Course.bare: rows into Arrow columns."""
+        """Rows into Arrow columns."""
         server = self.server
         own, server_before, begin, rows = time.process_time(), server.cpu(), time.monotonic(), 0
         connection = ibm_db.connect(self.db2.dsn(), "", "")

@@ -17,6 +17,8 @@ from typing import Protocol
 
 from sqlserver import double
 
+from tailrace.override import override
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tailrace.capture.capture import Capture
@@ -46,8 +48,8 @@ class Db2Tables(Tables):
     server: Db2
     connector = "db2"
 
+    @override
     def create(self, count: int) -> dict[str, str]:
-        """See Tables.create."""
         server, schema = self.server, f"G{count}"
         with server.session() as session:
             session.rows(f"CREATE SCHEMA {schema}")
@@ -64,8 +66,8 @@ class Db2Tables(Tables):
             "table.include.list": rf"{schema}\.T.*",
         }
 
+    @override
     def write(self, count: int, key: int) -> None:
-        """See Tables.write."""
         with self.server.session() as session:
             session.transaction(*(f"INSERT INTO G{count}.T{number} VALUES ({key}, 0)" for number in range(count)))
         self.server.settle()
@@ -78,8 +80,8 @@ class SqlServerTables(Tables):
     server: SqlServerClient
     connector = "sqlserver"
 
+    @override
     def create(self, count: int) -> dict[str, str]:
-        """See Tables.create."""
         server, database = self.server, f"g{count}"
         server.execute(f"CREATE DATABASE {database}")
         with closing(server.connect(database)) as connection, connection.cursor() as cursor:
@@ -96,8 +98,8 @@ class SqlServerTables(Tables):
             "database.names": database,
         }
 
+    @override
     def write(self, count: int, key: int) -> None:
-        """See Tables.write."""
         inserts = "; ".join(f"INSERT INTO t{number} VALUES ({key}, 0)" for number in range(count))
         self.server.execute(f"BEGIN TRANSACTION; {inserts}; COMMIT", "EXEC sys.sp_cdc_scan", database=f"g{count}")
 

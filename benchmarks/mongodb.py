@@ -17,6 +17,8 @@ import measure
 from contestants import Result
 from harness import Course, arguments, run
 
+from tailrace.override import override
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tailrace.connectors.mongodb.position import end_of, start_options
@@ -56,14 +58,16 @@ class MongoCourse(Course):
             "value.converter.schemas.enable": "false",
         }
 
+    @override
     def hide(self) -> None:
-        """See Course.hide: the position in the properties does."""
+        """The position in the properties does."""
 
-    def show(self) -> None:
-        """See Course.show."""
+    @override
+    def show(self) -> None: ...
 
+    @override
     def bare(self) -> Result:
-        """See Course.bare: the answers of the change stream, or of `find`, not parsed."""
+        """The answers of the change stream, or of `find`, not parsed."""
         server = self.server
         with self.servers.client() as client:
             own, server_before, begin = time.process_time(), server.cpu(), time.monotonic()

@@ -21,6 +21,8 @@ import mssql_python
 from contestants import Result
 from harness import Course, arguments, run
 
+from tailrace.override import override
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.servers.sqlserver.client import SqlServerClient
@@ -50,17 +52,18 @@ class SqlServerCourse(Course):
     connector = "sqlserver"
 
     @property
+    @override
     def is_hidden(self) -> bool:  # type: ignore[override]  # a snapshot has nothing to hide
-        """See Course.is_hidden."""
         return not self.is_snapshot
 
     @property
+    @override
     def server(self) -> measure.Tree:
-        """See Course.server: the stand-in, in a process of its own, and the engine below."""
+        """The stand-in, in a process of its own, and the engine below."""
         return measure.Tree(self.pid)
 
+    @override
     def properties(self) -> dict[str, str]:
-        """See Course.properties."""
         double = self.double
         return {
             "connector.class": "io.debezium.connector.sqlserver.SqlServerConnector",
@@ -106,21 +109,22 @@ class SqlServerCourse(Course):
                 f"INSERT INTO dbo.kept SELECT {names} FROM cdc.lsn_time_mapping WHERE start_lsn IN ({commits})"
             )
 
+    @override
     def hide(self) -> None:
-        """See Course.hide."""
         if not self.is_snapshot:
             self.double.execute(
                 "DELETE FROM cdc.lsn_time_mapping WHERE start_lsn IN (SELECT start_lsn FROM dbo.kept)",
                 database=DATABASE,
             )
 
+    @override
     def show(self) -> None:
-        """See Course.show."""
         if not self.is_snapshot:
             self.double.execute("INSERT INTO cdc.lsn_time_mapping SELECT * FROM dbo.kept", database=DATABASE)
 
+    @override
     def bare(self) -> Result:
-        """See Course.bare: Arrow columns of Microsoft's driver."""
+        """Arrow columns of Microsoft's driver."""
         table = TABLE if self.is_snapshot else f"{CHANGES} ORDER BY [__$start_lsn], [__$seqval], [__$operation]"
         server = self.server
         server_before, begin, rows = server.cpu(), time.monotonic(), 0

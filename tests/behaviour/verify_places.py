@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import pytest
 
+from tailrace.override import override
 from tests.conformance import db2 as db2_users
 from tests.conformance.mongodb import PASSWORD as MONGO_PASSWORD
 from tests.conformance.sqlserver import LOGIN
@@ -55,8 +56,8 @@ class PostgresPlace(Place):
         self.words = (database.name, server.user, server.password or "-", server.host, str(server.port))
         database.execute(f"CREATE TABLE {PLANTED} (t text)", f"INSERT INTO {PLANTED} VALUES ('{VALUE}')")
 
+    @override
     def left(self) -> list[str]:
-        """See Place.left."""
         query = (
             "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'tailrace_v%' "
             "UNION ALL SELECT slot_name FROM pg_replication_slots WHERE slot_name LIKE 'tailrace_v%' "
@@ -83,8 +84,8 @@ class SqlServerPlace(Place):
         rows: Rows = self.server.execute(*statements, database=self.database)
         return rows
 
+    @override
     def left(self) -> list[str]:
-        """See Place.left."""
         found = self.run("SELECT name FROM sys.schemas WHERE name LIKE 'tailrace%'")
         found += self.run("SELECT capture_instance FROM cdc.change_tables WHERE capture_instance LIKE 'tailrace%'")
         return [row[0] for row in found]
@@ -103,8 +104,8 @@ class MongoPlace(Place):
         with servers.client() as client:
             client[PLANTED]["t"].replace_one({"_id": 1}, {"t": VALUE}, upsert=True)
 
+    @override
     def left(self) -> list[str]:
-        """See Place.left."""
         with self.servers.client() as client:
             return [each for each in client.list_database_names() if each.startswith("tailrace_v")]
 
@@ -121,8 +122,8 @@ class Db2Place(Place):
         self.environment = {"DB2_PASSWORD": db2_users.PASSWORD}
         self.words = (server.database, server.user, db2_users.PASSWORD, server.host, str(server.port))
 
+    @override
     def left(self) -> list[str]:
-        """See Place.left."""
         return [
             str(row[0])
             for query in (

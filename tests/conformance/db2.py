@@ -12,6 +12,7 @@ import pytest
 
 from tailrace.model.table import TableId
 from tailrace.model.table_id import SCHEMA_TABLE
+from tailrace.override import override
 from tests.conformance import hostile_sql
 from tests.conformance.subject import (
     DECIDED_ONCE,
@@ -77,8 +78,8 @@ class Db2Source(Source):
             session.close()
         self.server.clear(self.schema)
 
+    @override
     def properties(self, pipeline: str) -> dict[str, str]:
-        """See Source.properties."""
         return {
             "database.hostname": self.server.host,
             "database.port": str(self.server.port),
@@ -91,16 +92,16 @@ class Db2Source(Source):
             "snapshot.isolation.mode": "exclusive",
         }
 
+    @override
     def id(self, table: str) -> TableId:
-        """See Source.id."""
         return TableId(self.server.database, self.schema, table, SCHEMA_TABLE)
 
     def name(self, table: str) -> str:
         """A table's name in SQL."""
         return f'{self.schema}."{table}"'
 
+    @override
     def create(self, *tables: str, has_key: bool = True) -> None:
-        """See Source.create."""
         key = "NOT NULL PRIMARY KEY" if has_key else ""
         for table in tables:
             columns = f'"{KEY}" INTEGER {key}, "{VALUE}" INTEGER, "{NOTE}" VARCHAR(400)'
@@ -110,8 +111,9 @@ class Db2Source(Source):
                 self.run(f'CREATE INDEX {self.schema}."ix_{table}" ON {self.name(table)} ("{KEY}")')
         self.server.capture(*((self.schema, table) for table in tables))
 
+    @override
     def commit(self, *changes: Change) -> None:
-        """See Source.commit. What the server ends for a lock is repeated, as applications do."""
+        """What the server ends for a lock is repeated, as applications do."""
         statements = [self._statement(change) for change in changes]
         for attempt in range(5):
             try:
@@ -120,16 +122,18 @@ class Db2Source(Source):
                 if "SQLSTATE=40001" not in str(error) or attempt == 4:
                     raise
 
+    @override
     def roll_back(self, *changes: Change) -> None:
-        """See Source.roll_back."""
         self._session.roll_back(*map(self._statement, changes))
 
+    @override
     def truncate(self, table: str) -> None:
-        """See Source.truncate: Db2 refuses it for tables whose changes are captured."""
+        """Db2 refuses it for tables whose changes are captured."""
         raise NotImplementedError
 
+    @override
     def add_column(self, table: str, name: str) -> None:
-        """See Source.add_column: as Debezium's documentation tells, with the registration inactive meanwhile."""
+        """As Debezium's documentation tells, with the registration inactive meanwhile."""
         mine = f"SOURCE_OWNER = '{self.schema}' AND SOURCE_TABLE = '{table}'"
         self.run(f"UPDATE {REGISTER} SET STATE = 'I' WHERE {mine}")
         self.server.services("reinit")
@@ -138,32 +142,33 @@ class Db2Source(Source):
         self.run(f"UPDATE {REGISTER} SET STATE = 'A' WHERE {mine}")
         self.server.services("reinit")
 
+    @override
     def signal(self, id_: str, kind: str, data: str) -> None:
-        """See Source.signal."""
         self.run(f"INSERT INTO {self.name('signals')} VALUES ({_value(id_)}, {_value(kind)}, {_value(data)})")
 
+    @override
     def clear_signals(self) -> None:
-        """See Source.clear_signals."""
         self.run(f"DELETE FROM {self.name('signals')}")
 
+    @override
     def hostile(self, kind: str, table: str, victim: str) -> list[str]:
-        """See Source.hostile."""
         delete = f"DELETE FROM {self.name(victim)}"
         if kind == "incremental":
             return hostile_sql.conditions(delete) + hostile_sql.odd_conditions(delete)
         return hostile_sql.selects(self.name(table), delete) + hostile_sql.odd_selects(self.name(table), delete)
 
+    @override
     def harmless(self, kind: str, table: str, key: int) -> str:
-        """See Source.harmless."""
         condition = f'"{KEY}" = {key}'
         return condition if kind == "incremental" else f"SELECT * FROM {self.name(table)} WHERE {condition}"
 
+    @override
     def settle(self) -> None:
-        """See Source.settle: until the capture program has come so far."""
+        """Until the capture program has come so far."""
         self.server.settle()
 
+    @override
     def rows(self, table: str) -> list[Row]:
-        """See Source.rows."""
         found = self.run(
             f"SELECT COLNAME FROM SYSCAT.COLUMNS WHERE TABSCHEMA = '{self.schema}' AND TABNAME = '{table}' "
             "ORDER BY COLNO"
@@ -172,16 +177,17 @@ class Db2Source(Source):
         listed = ", ".join(f'"{name}"' for name in names)
         return [dict(zip(names, row, strict=True)) for row in self.run(f"SELECT {listed} FROM {self.name(table)}")]
 
+    @override
     def lose_position(self, pipeline: str) -> None:
-        """See Source.lose_position: capture is ended and begun again."""
+        """Capture is ended and begun again."""
         tables = [row[0] for row in self.run(REGISTERED.format(self.schema))]
         for table in tables:
             self.server.release(self.schema, table)
         self.server.capture(*((self.schema, table) for table in tables))
 
     @contextmanager
+    @override
     def fault(self, kind: str) -> Iterator[dict[str, str]]:
-        """See Source.fault."""
         if kind == WRONG_PASSWORD:
             yield {"database.password": f"{SECRET}-Wrong-1"}
         elif kind == UNREACHABLE:
@@ -190,8 +196,8 @@ class Db2Source(Source):
             assert kind == NO_PRIVILEGE
             yield {"database.user": POOR}
 
+    @override
     def url(self) -> tuple[str, dict[str, str]]:
-        """See Source.url."""
         server = self.server
         place = f"{server.host}:{server.port}/{server.database}"
         return f"db2://{server.user}@{place}?securityMechanism=3", {"DB2_PASSWORD": PASSWORD}
@@ -252,13 +258,13 @@ class Db2Subject(Subject):
         }
     )
 
+    @override
     def start(self, request: pytest.FixtureRequest) -> None:
-        """See Subject.start."""
         self.server: Db2 = request.getfixturevalue("db2")
 
     @contextmanager
+    @override
     def source(self) -> Iterator[Source]:
-        """See Subject.source."""
         source = Db2Source(self.server, f"C{uuid4().hex[:8].upper()}")
         try:
             yield source

@@ -17,6 +17,7 @@ import pytest
 
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
+from tailrace.override import override
 from tests.conformance.subject import (
     KEY,
     NO_PRIVILEGE,
@@ -63,69 +64,71 @@ class FolderSource(Source):
         (folder / "users.json").write_text(json.dumps(users), encoding="utf-8")
         self._describe(self.signals, SIGNALS, [KEY])
 
+    @override
     def properties(self, pipeline: str) -> dict[str, str]:
-        """See Source.properties."""
         return {
             "folder.path": str(self.folder),
             "folder.user": "me",
             "folder.password": PASSWORD,
         }
 
+    @override
     def id(self, table: str) -> TableId:
-        """See Source.id."""
         return TableId("box", "main", table, DATABASE_SCHEMA_TABLE)
 
+    @override
     def create(self, *tables: str, has_key: bool = True) -> None:
-        """See Source.create."""
         for table in tables:
             self._describe(table, COLUMNS, [KEY] if has_key else [])
 
+    @override
     def commit(self, *changes: Change) -> None:
-        """See Source.commit."""
         with self._locked():
             tables = self._tables()
             done = [each for change in changes for each in self._changes(tables, change)]
             self._append(done)
 
+    @override
     def roll_back(self, *changes: Change) -> None:
-        """See Source.roll_back."""
         raise NotImplementedError
 
+    @override
     def truncate(self, table: str) -> None:
-        """See Source.truncate."""
         with self._locked():
             self._append([{"op": "t", "table": self.id(table).parts}])
 
+    @override
     def add_column(self, table: str, name: str) -> None:
-        """See Source.add_column."""
         content = self._tables()[self.id(table)]
         self._describe(table, {**content.columns, name: "int"}, list(content.key))
 
+    @override
     def signal(self, id_: str, kind: str, data: str) -> None:
-        """See Source.signal."""
         with self._locked():
             row = {"id": id_, "type": kind, "data": data}
             self._append([{"op": "c", "table": self.id(self.signals).parts, "after": row}])
 
+    @override
     def clear_signals(self) -> None:
-        """See Source.clear_signals."""
         self.truncate(self.signals)
 
+    @override
     def hostile(self, kind: str, table: str, victim: str) -> list[str]:
-        """See Source.hostile."""
         return ["{", "[]", f"DELETE FROM {victim}", '{"a":' * 200 + "1" + "}" * 200 + "x"]
 
+    @override
     def harmless(self, kind: str, table: str, key: int) -> str:
-        """See Source.harmless: a blocking snapshot takes no condition."""
+        """A blocking snapshot takes no condition."""
         return json.dumps({KEY: key}) if kind == "incremental" else ""
 
+    @override
     def rows(self, table: str) -> list[Row]:
-        """See Source.rows."""
         found: list[Row] = self._tables()[self.id(table)].rows
         return found
 
+    @override
     def lose_position(self, pipeline: str) -> None:
-        """See Source.lose_position: all change files are removed, after one more change."""
+        """All change files are removed, after one more change."""
         self.truncate(self.signals)
         with self._locked():
             tables, place = self._tables(), self.log.end().to_text()
@@ -142,16 +145,16 @@ class FolderSource(Source):
             (self.folder / "log" / f"{number:06d}.jsonl").touch()
 
     @contextmanager
+    @override
     def fault(self, kind: str) -> Iterator[dict[str, str]]:
-        """See Source.fault."""
         yield {
             WRONG_PASSWORD: {"folder.password": f"{SECRET}-wrong"},
             UNREACHABLE: {"folder.path": str(self.folder / "elsewhere")},
             NO_PRIVILEGE: {"folder.user": "poor"},
         }[kind]
 
+    @override
     def url(self) -> tuple[str, dict[str, str]]:
-        """See Source.url."""
         return f"folder://{quote(str(self.folder))}?user=me", {"FOLDER_PASSWORD": PASSWORD}
 
     def _describe(self, table: str, columns: dict[str, str], key: list[str]) -> None:
@@ -231,11 +234,11 @@ class FolderSubject(Subject):
         }
     )
 
+    @override
     def start(self, request: pytest.FixtureRequest) -> None:
-        """See Subject.start."""
         self._root: Path = request.getfixturevalue("tmp_path_factory").mktemp("folders")
 
     @contextmanager
+    @override
     def source(self) -> Iterator[Source]:
-        """See Subject.source."""
         yield FolderSource(self._root / str(len(list(self._root.iterdir()))))

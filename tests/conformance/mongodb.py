@@ -12,6 +12,7 @@ import pytest
 
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_TABLE
+from tailrace.override import override
 from tests.conformance.subject import (
     DECIDED_ONCE,
     KEY,
@@ -55,8 +56,8 @@ class MongoSource(Source):
         self._keyless: set[str] = set()
         self.database.create_collection(self.signals)
 
+    @override
     def properties(self, pipeline: str) -> dict[str, str]:
-        """See Source.properties."""
         return {
             "mongodb.connection.string": f"mongodb://{self.servers.hosts}/?replicaSet=rs0",
             "mongodb.user": USER,
@@ -67,46 +68,47 @@ class MongoSource(Source):
             "capture.mode.full.update.type": "post_image",
         }
 
+    @override
     def id(self, table: str) -> TableId:
-        """See Source.id."""
         return TableId(self.name, "", table, DATABASE_TABLE)
 
+    @override
     def create(self, *tables: str, has_key: bool = True) -> None:
-        """See Source.create."""
         for table in tables:
             self.database.create_collection(table, changeStreamPreAndPostImages={"enabled": True})
         self._keyless.update(() if has_key else tables)
 
+    @override
     def commit(self, *changes: Change) -> None:
-        """See Source.commit."""
         with self.client.start_session() as session:
             session.with_transaction(lambda session: [self._change(change, session) for change in changes])
 
+    @override
     def roll_back(self, *changes: Change) -> None:
-        """See Source.roll_back."""
         with self.client.start_session() as session:
             session.start_transaction()
             for change in changes:
                 self._change(change, session)
             session.abort_transaction()
 
+    @override
     def truncate(self, table: str) -> None:
-        """See Source.truncate."""
         self.database[table].delete_many({})
 
+    @override
     def add_column(self, table: str, name: str) -> None:
-        """See Source.add_column: documents have no columns."""
+        """Documents have no columns."""
 
+    @override
     def signal(self, id_: str, kind: str, data: str) -> None:
-        """See Source.signal."""
         self.database[self.signals].insert_one({ID: id_, "type": kind, "data": json.loads(data)})
 
+    @override
     def clear_signals(self) -> None:
-        """See Source.clear_signals."""
         self.database[self.signals].delete_many({})
 
+    @override
     def hostile(self, kind: str, table: str, victim: str) -> list[str]:
-        """See Source.hostile."""
         code = f"function() {{ db.{victim}.drop(); return true }}"
         run = f'{{$function: {{body: "{code}", args: [], lang: "js"}}}}'
         count = '{$accumulator: {init: "x", accumulate: "x", accumulateArgs: [], merge: "x", lang: "js"}}'
@@ -128,16 +130,17 @@ class MongoSource(Source):
             '{"a": "\\ud800"}',
         ]
 
+    @override
     def harmless(self, kind: str, table: str, key: int) -> str:
-        """See Source.harmless."""
         return f"{{{ID}: {key}}}"
 
+    @override
     def rows(self, table: str) -> list[Row]:
-        """See Source.rows."""
         return [_row(document) for document in self.database[table].find()]
 
+    @override
     def lose_position(self, pipeline: str) -> None:
-        """See Source.lose_position: the documents are restored on a new server, whose log begins now."""
+        """The documents are restored on a new server, whose log begins now."""
         documents = {name: list(self.database[name].find()) for name in self.database.list_collection_names()}
         self.client.close()
         self.servers.recreate()
@@ -150,8 +153,8 @@ class MongoSource(Source):
                 self.database[name].insert_many(found)
 
     @contextmanager
+    @override
     def fault(self, kind: str) -> Iterator[dict[str, str]]:
-        """See Source.fault."""
         if kind == WRONG_PASSWORD:
             yield {"mongodb.password": f"{SECRET}-wrong"}
         elif kind == UNREACHABLE:
@@ -161,28 +164,30 @@ class MongoSource(Source):
             assert kind == NO_PRIVILEGE
             yield {"mongodb.user": POOR}
 
+    @override
     def url(self) -> tuple[str, dict[str, str]]:
-        """See Source.url."""
         address = f"mongodb://{USER}@{self.servers.hosts}/{self.name}?replicaSet=rs0&authSource=admin"
         return address, {"MONGODB_PASSWORD": PASSWORD}
 
+    @override
     def image(self, written: Any) -> Row | None:
-        """See Source.image."""
         if isinstance(written, dict) and "_key" in written:
             return _row({name: value for name, value in written.items() if name not in ("_key", "_rest")})
         text = written["document"] if isinstance(written, dict) else written
         return None if text is None else _row(json.loads(text))
 
+    @override
     def key(self, written: Any) -> int:
-        """See Source.key: beside columns its name is another."""
+        """Beside columns its name is another."""
         return int(json.loads(written["_key" if "_key" in written else "id"]))
 
+    @override
     def excluding(self, table: str, column: str) -> dict[str, str]:
-        """See Source.excluding."""
         return {"field.exclude.list": f"{self.name}.{table}.{column}"}
 
+    @override
     def masking(self, table: str, column: str) -> dict[str, str]:
-        """See Source.masking: there is none."""
+        """There is none."""
         return {}
 
     def _change(self, change: Change, session: Any) -> None:
@@ -240,13 +245,13 @@ class MongoSubject(Subject):
         *("reconcile_finds_and_repairs_wrong_rows", "the_checkpoint_of_another_source_is_an_error"),
     }
 
+    @override
     def start(self, request: pytest.FixtureRequest) -> None:
-        """See Subject.start."""
         self.servers: ReplicaSet = request.getfixturevalue("mongodb")
 
     @contextmanager
+    @override
     def source(self) -> Iterator[Source]:
-        """See Subject.source."""
         source = MongoSource(self.servers, f"c{uuid4().hex[:8]}")
         try:
             yield source

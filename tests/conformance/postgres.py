@@ -14,6 +14,7 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from tailrace.model.table import TableId
+from tailrace.override import override
 from tailrace.testing.postgres import PostgresServer
 from tests.conformance import hostile_sql
 from tests.conformance.subject import (
@@ -62,8 +63,8 @@ class PostgresSource(Source):
         for connection in self._opened:
             connection.close()
 
+    @override
     def properties(self, pipeline: str) -> dict[str, str]:
-        """See Source.properties."""
         return {
             **self.server.properties(self.name),
             "database.user": self.user,
@@ -73,67 +74,68 @@ class PostgresSource(Source):
             "publication.autocreate.mode": "filtered",
         }
 
+    @override
     def id(self, table: str) -> TableId:
-        """See Source.id."""
         return TableId(self.name, "public", table)
 
+    @override
     def create(self, *tables: str, has_key: bool = True) -> None:
-        """See Source.create."""
         names = [sql.Identifier(name) for name in (KEY, VALUE, NOTE)]
         columns = COLUMNS.format(*names, sql.SQL(" PRIMARY KEY" if has_key else ""))
         for table in tables:
             self.execute(sql.SQL("CREATE TABLE {} ").format(sql.Identifier(table)) + columns)
             self.execute(sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL").format(sql.Identifier(table)))
 
+    @override
     def commit(self, *changes: Change) -> None:
-        """See Source.commit."""
         with self._writer().transaction():
             for change in changes:
                 self._writer().execute(*_statement(change))
 
+    @override
     def roll_back(self, *changes: Change) -> None:
-        """See Source.roll_back."""
         with self.connect() as connection:
             for change in changes:
                 connection.execute(*_statement(change))
             connection.rollback()
 
+    @override
     def truncate(self, table: str) -> None:
-        """See Source.truncate."""
         self.execute(sql.SQL("TRUNCATE {}").format(sql.Identifier(table)))
 
+    @override
     def add_column(self, table: str, name: str) -> None:
-        """See Source.add_column."""
         self.execute(sql.SQL("ALTER TABLE {} ADD {} int").format(sql.Identifier(table), sql.Identifier(name)))
 
+    @override
     def signal(self, id_: str, kind: str, data: str) -> None:
-        """See Source.signal."""
         with self._writer().transaction():
             self._writer().execute("INSERT INTO signals VALUES (%s, %s, %s)", [id_, kind, data])
 
+    @override
     def clear_signals(self) -> None:
-        """See Source.clear_signals."""
         self.execute("DELETE FROM signals")
 
+    @override
     def hostile(self, kind: str, table: str, victim: str) -> list[str]:
-        """See Source.hostile."""
         delete = f"DELETE FROM {victim}"
         if kind == "incremental":
             return hostile_sql.conditions(delete)
         return hostile_sql.selects(table, delete)
 
+    @override
     def harmless(self, kind: str, table: str, key: int) -> str:
-        """See Source.harmless."""
         condition = f'"{KEY}" = {key}'
         return condition if kind == "incremental" else f"SELECT * FROM {table} WHERE {condition}"
 
+    @override
     def rows(self, table: str) -> list[Row]:
-        """See Source.rows."""
         with self.connect() as connection:
             return connection.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier(table))).fetchall()
 
+    @override
     def lose_position(self, pipeline: str) -> None:
-        """See Source.lose_position: who still reads is ended first."""
+        """Who still reads is ended first."""
         slot, deadline = self._slot(pipeline), time.monotonic() + 30
         ends = "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = %s AND active"
         while True:
@@ -147,8 +149,8 @@ class PostgresSource(Source):
                 time.sleep(0.05)
 
     @contextmanager
+    @override
     def fault(self, kind: str) -> Iterator[dict[str, str]]:
-        """See Source.fault."""
         if kind == WRONG_PASSWORD:
             yield {"database.password": f"{SECRET}-wrong"}
         elif kind == UNREACHABLE:
@@ -160,8 +162,8 @@ class PostgresSource(Source):
             yield {"database.user": role}
             self.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
 
+    @override
     def url(self) -> tuple[str, dict[str, str]]:
-        """See Source.url."""
         server = self.server
         return f"postgresql://{self.user}@{server.host}:{server.port}/{self.name}", {"PGPASSWORD": PASSWORD}
 
@@ -206,13 +208,13 @@ class PostgresSubject(Subject):
         }
     )
 
+    @override
     def start(self, request: pytest.FixtureRequest) -> None:
-        """See Subject.start."""
         self.server: PostgresServer = request.getfixturevalue("postgres18")
 
     @contextmanager
+    @override
     def source(self) -> Iterator[Source]:
-        """See Subject.source."""
         source = PostgresSource(self.server, f"c{uuid4().hex[:8]}")
         self.server.create_database(source.name)
         self.server.create_role(source.user, PASSWORD, "LOGIN SUPERUSER")

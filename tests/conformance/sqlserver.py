@@ -12,6 +12,7 @@ import pytest
 
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
+from tailrace.override import override
 from tests.conformance import hostile_sql
 from tests.conformance.subject import (
     DECIDED_ONCE,
@@ -74,8 +75,8 @@ class SqlServerSource(Source):
             connection.close()
         self.server.drop(self.name)
 
+    @override
     def properties(self, pipeline: str) -> dict[str, str]:
-        """See Source.properties."""
         return {
             "database.hostname": self.server.host,
             "database.port": str(self.server.port),
@@ -86,72 +87,76 @@ class SqlServerSource(Source):
             "snapshot.isolation.mode": "exclusive",
         }
 
+    @override
     def id(self, table: str) -> TableId:
-        """See Source.id."""
         return TableId(self.name, "dbo", table, DATABASE_SCHEMA_TABLE)
 
+    @override
     def create(self, *tables: str, has_key: bool = True) -> None:
-        """See Source.create."""
         for table in tables:
             key = "NOT NULL PRIMARY KEY" if has_key else ""
             self.run(f"CREATE TABLE [{table}] ([{KEY}] int {key}, [{VALUE}] int, [{NOTE}] nvarchar(400))")
             self._capture(table)
 
+    @override
     def commit(self, *changes: Change) -> None:
-        """See Source.commit."""
         self.run(*map(_statement, changes))
 
+    @override
     def roll_back(self, *changes: Change) -> None:
-        """See Source.roll_back."""
         self.run("BEGIN TRANSACTION; " + "; ".join(map(_statement, changes)) + "; ROLLBACK")
 
+    @override
     def truncate(self, table: str) -> None:
-        """See Source.truncate: not allowed for captured tables."""
+        """Not allowed for captured tables."""
         raise NotImplementedError
 
+    @override
     def add_column(self, table: str, name: str) -> None:
-        """See Source.add_column: with a new capture instance, as an operator makes it."""
+        """With a new capture instance, as an operator makes it."""
         self._versions[table] = self._versions.get(table, 1) + 1
         self.run(f"ALTER TABLE [{table}] ADD [{name}] int")
         self.run(f"{ENABLE.format(table)}, @capture_instance = 'dbo_{table}_v{self._versions[table]}'")
 
+    @override
     def signal(self, id_: str, kind: str, data: str) -> None:
-        """See Source.signal."""
         self.run(f"INSERT INTO signals VALUES ({_value(id_)}, {_value(kind)}, {_value(data)})")
 
+    @override
     def settle(self) -> None:
-        """See Source.settle: one scan of the capture job."""
+        """One scan of the capture job."""
         self.server.capture.scan(int(self.server.lookup(f"SELECT ms.db_id('{self.name}')") or 0))
 
+    @override
     def rest(self) -> None:
-        """See Source.rest."""
         super().rest()
         self.server.capture.write_idle_row(int(self.server.lookup(f"SELECT ms.db_id('{self.name}')") or 0))
 
+    @override
     def clear_signals(self) -> None:
-        """See Source.clear_signals."""
         self.run("DELETE FROM signals")
 
+    @override
     def hostile(self, kind: str, table: str, victim: str) -> list[str]:
-        """See Source.hostile."""
         delete = f"DELETE FROM [{victim}]"
         if kind == "incremental":
             return hostile_sql.conditions(delete) + hostile_sql.odd_conditions(delete)
         return hostile_sql.selects(table, delete) + hostile_sql.odd_selects(table, delete)
 
+    @override
     def harmless(self, kind: str, table: str, key: int) -> str:
-        """See Source.harmless."""
         condition = f'"{KEY}" = {key}'
         return condition if kind == "incremental" else f"SELECT * FROM {table} WHERE {condition}"
 
+    @override
     def rows(self, table: str) -> list[Row]:
-        """See Source.rows."""
         names = [row[0] for row in self.run(f"SELECT name FROM sys.columns WHERE object_id = OBJECT_ID('dbo.{table}')")]
         listed = ", ".join(f"[{name}]" for name in names)
         return [dict(zip(names, row, strict=True)) for row in self.run(f"SELECT {listed} FROM [{table}]")]
 
+    @override
     def lose_position(self, pipeline: str) -> None:
-        """See Source.lose_position: capture is disabled and enabled again."""
+        """Capture is disabled and enabled again."""
         for (instance,) in self.run("SELECT capture_instance FROM cdc.change_tables"):
             table = instance.removeprefix("dbo_").partition("_v")[0]
             self.run(
@@ -161,8 +166,8 @@ class SqlServerSource(Source):
             self._capture(table)
 
     @contextmanager
+    @override
     def fault(self, kind: str) -> Iterator[dict[str, str]]:
-        """See Source.fault."""
         if kind == WRONG_PASSWORD:
             yield {"database.password": f"{SECRET}-Wrong-1"}
         elif kind == UNREACHABLE:
@@ -172,8 +177,8 @@ class SqlServerSource(Source):
             self.run(f"CREATE USER {POOR} FOR LOGIN {POOR}")
             yield {"database.user": POOR}
 
+    @override
     def url(self) -> tuple[str, dict[str, str]]:
-        """See Source.url."""
         return f"mssql://{LOGIN}@{self.server.host}:{self.server.port}/{self.name}", {"MSSQL_PASSWORD": PASSWORD}
 
     def _capture(self, table: str) -> None:
@@ -219,13 +224,13 @@ class SqlServerSubject(Subject):
         *("a_replica_that_was_deleted_is_read_again", "the_checkpoint_of_another_source_is_an_error"),
     }
 
+    @override
     def start(self, request: pytest.FixtureRequest) -> None:
-        """See Subject.start."""
         self.server: SqlServer = request.getfixturevalue("sqlserver")
 
     @contextmanager
+    @override
     def source(self) -> Iterator[Source]:
-        """See Subject.source."""
         source = SqlServerSource(self.server, f"c{uuid4().hex[:8]}")
         try:
             yield source

@@ -22,6 +22,7 @@ from pyspark.sql.streaming import StreamingQuery
 from tailrace.config.converter_names import JSON
 from tailrace.connectors import registry
 from tailrace.connectors.offset import SNAPSHOT, STREAM
+from tailrace.override import override
 from tailrace.pipeline.checkpoint import position
 from tailrace.spark.reader import ChangeReader
 from tailrace.spark.source import ChangeDataSource
@@ -99,7 +100,7 @@ class Stream(Protocol):
         """Stop; the offset stays."""
 
 
-class Waiting(ABC):
+class Waiting(Stream, ABC):
     """How a stream waits until it has caught up."""
 
     def __init__(self, server: GoldenServer, scenario: Scenario) -> None:
@@ -111,8 +112,8 @@ class Waiting(ABC):
 
     @property
     @abstractmethod
-    def events(self) -> list[Event]:
-        """See Stream.events."""
+    @override
+    def events(self) -> list[Event]: ...
 
     @abstractmethod
     def _proceed(self) -> bool:
@@ -122,8 +123,8 @@ class Waiting(ABC):
     def _offset(self) -> dict[str, Any]:
         """Up to where events have arrived; empty before the first one."""
 
+    @override
     def wait(self, settle_seconds: float) -> None:
-        """See Stream.wait."""
         target = self._server.log_end()
         deadline = time.monotonic() + PATIENCE_SECONDS
         seen, since = -1, time.monotonic()
@@ -173,12 +174,12 @@ class SparkStream(Waiting):
         self._query: StreamingQuery | None = None
 
     @property
+    @override
     def events(self) -> list[Event]:
-        """See Stream.events."""
         return [event for number in sorted(self._batches) for event in self._batches[number]]
 
+    @override
     def start(self) -> None:
-        """See Stream.start."""
         frame = (
             self._spark.readStream.format(self._server.format)
             .option("tailrace.properties", self._properties)
@@ -189,8 +190,8 @@ class SparkStream(Waiting):
         self._query = writer.option("checkpointLocation", str(self._work / "checkpoint")).start()
         self.wait(SETTLE_SECONDS)
 
+    @override
     def stop(self) -> None:
-        """See Stream.stop."""
         if self._query is not None:
             self._query.stop()
             self._query = None
@@ -220,19 +221,19 @@ class DirectStream(Waiting):
         self._events: list[Event] = []
 
     @property
+    @override
     def events(self) -> list[Event]:
-        """See Stream.events."""
         return self._events
 
+    @override
     def start(self) -> None:
-        """See Stream.start."""
         source = self._source({"tailrace.properties": self._properties, "shape": "kafka"})
         self._reader = source.streamReader(source.schema())
         self._copy: ChangeReader = pickle.loads(cloudpickle.dumps(self._reader))  # type: ignore[no-untyped-call]
         self.wait(SETTLE_SECONDS)
 
+    @override
     def stop(self) -> None:
-        """See Stream.stop."""
         if self._reader is not None:
             self._reader.stop()
             self._reader = None

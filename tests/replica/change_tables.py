@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
+from tailrace.override import override
 from tests.golden.databases.db2 import GoldenDb2
 from tests.golden.databases.sqlserver import GoldenSqlServer
 from tests.replica import postgres_types
@@ -61,8 +62,8 @@ _ALIKE = {
 class ChangeTable(ColumnTable):
     """A table whose columns are names of types, in lower case."""
 
+    @override
     def represent(self, name: str, arrow: pa.DataType | None) -> Representation:
-        """See ColumnTable.represent."""
         type_ = self.columns[name]
         return postgres_types.represent(PostgresType(_ALIKE.get(type_, "text") or type_), arrow, DEFAULTS)
 

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.model.table import TableId
+from tailrace.override import override
 from tailrace.sinks.replica.folders import folder
 from tests.behaviour.engines import stored
 
@@ -108,8 +109,8 @@ class ColumnTable(SourceTable):
     generated: frozenset[str] = frozenset()
     ignored: frozenset[str] = field(default=frozenset())
 
+    @override
     def compare(self, replica: pa.Table | None) -> Comparison:
-        """See SourceTable.compare."""
         table = pa.table({}) if replica is None else replica.drop_columns([*self.ignored & {*replica.column_names}])
         left_out = {} if replica is None else self.generated - {*table.column_names}
         notes = [f"without the generated {', '.join(sorted(left_out))}"] if left_out else []

@@ -16,6 +16,7 @@ from pymongo import MongoClient
 
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_TABLE
+from tailrace.override import override
 from tests.replica.bson_text import RELAXED, STRICT, Number, Reader, Special, parsed, shown
 from tests.replica.content import Comparison, Row, SourceTable
 from tests.replica.lists import matches
@@ -79,8 +80,8 @@ class Collection(SourceTable):
     is_sent: bool = True
     as_text: str = ""
 
+    @override
     def compare(self, replica: pa.Table | None) -> Comparison:
-        """See SourceTable.compare."""
         if replica is None:
             return Comparison.of([self._whole(data) for data in self.documents], [])
         table = replica.drop_columns([*self.ignored & {*replica.column_names}])

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from tailrace.connectors.offset import STREAM
 from tailrace.errors import TailraceError
+from tailrace.override import override
 from tailrace.pipeline.checkpoint import position
 from tailrace.pipeline.definition import Definition, load
 from tailrace.pipeline.runner import Pipeline, Run
@@ -128,14 +129,15 @@ class SessionPipeline(ReplicaPipeline):
     def _begin(self) -> None:
         self._run = Pipeline(self.definition, self._spark).start()
 
+    @override
     def stop(self) -> None:
-        """See ReplicaPipeline.stop."""
         if self._run is not None:
             self._run.stop()
             self._run = None
 
+    @override
     def kill(self) -> None:
-        """See ReplicaPipeline.kill: the query is started again by its run."""
+        """The query is started again by its run."""
         for process in psutil.Process().children(recursive=True):
             with suppress(psutil.NoSuchProcess):
                 command, parent = " ".join(process.cmdline()), process.parent()
@@ -173,12 +175,12 @@ class ProcessPipeline(ReplicaPipeline):
                 env={**os.environ, "TAILRACE_FAILPOINT": str(self._failpoint)},
             )
 
+    @override
     def stop(self) -> None:
-        """See ReplicaPipeline.stop."""
         self._end(signal.SIGTERM)
 
+    @override
     def kill(self) -> None:
-        """See ReplicaPipeline.kill."""
         self._end(signal.SIGKILL)
         self._begin()
 

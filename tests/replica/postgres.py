@@ -11,6 +11,7 @@ import psycopg
 import pyarrow as pa
 
 from tailrace.model.table import TableId
+from tailrace.override import override
 from tests.replica.content import ColumnTable, Representation, SourceTable
 from tests.replica.lists import Lists
 from tests.replica.postgres_types import DEFAULTS, Modes, PostgresType, represent
@@ -70,8 +71,8 @@ class PostgresTable(ColumnTable):
     modes: Modes = DEFAULTS
     nulls: bool = False
 
+    @override
     def represent(self, name: str, arrow: pa.DataType | None) -> Representation:
-        """See ColumnTable.represent."""
         found: PostgresType = self.columns[name]
         return represent(found, arrow, self.modes)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tailrace.override import override
 from tests.replica import literals
 from tests.replica.content import Representation
 
@@ -70,12 +71,12 @@ class _Scalar(Representation):
     _expected: Callable[[str], str]
     _found: Callable[[Any], str]
 
+    @override
     def expected(self, text: str) -> str:
-        """See Representation.expected."""
         return self._expected(text)
 
+    @override
     def found(self, value: Any) -> str:
-        """See Representation.found."""
         return self._found(value)
 
 
@@ -92,13 +93,13 @@ class _Array(Representation):
         known = None if self._is_text else arrow
         self._element = _unmapped(known, modes) if is_unmapped else represent(element, known, modes)
 
+    @override
     def expected(self, text: str) -> str:
-        """See Representation.expected."""
         elements = list(text.split()) if self._is_vector else literals.array(text)
         return json.dumps(_each(elements, self._element.expected), ensure_ascii=False)
 
+    @override
     def found(self, value: Any) -> str:
-        """See Representation.found."""
         if not self._is_text:
             return json.dumps(_each(value, self._element.found), ensure_ascii=False)
         text = value.decode() if isinstance(value, bytes) else value

@@ -14,6 +14,7 @@ import tailrace
 from tailrace.connectors.registry import BUILT_IN
 
 SOURCE = Path(tailrace.__file__).parent
+TESTS = Path(__file__).parents[1]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 # Each package may import only itself and packages further left.
@@ -389,3 +390,11 @@ def test_every_module_says_what_it_is_for() -> None:
         if not (ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or "").strip()
     ]
     assert not silent, f"begin these with a sentence: {silent}"
+
+
+def test_no_docstring_says_only_where_to_look() -> None:
+    """A method that overrides another is marked so, which mypy verifies; its docstring is that of the other."""
+    only = re.compile(r'"""See [A-Z]\w*(\.\w+)?\."""')
+    files = [*MODULES, *TESTS.rglob("*.py")]
+    where_to_look = [f"{file}: {match[0]}" for file in files for match in only.finditer(file.read_text("utf-8"))]
+    assert not where_to_look, f"inherit from what is named, and write @override in its place: {where_to_look}"

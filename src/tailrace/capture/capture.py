@@ -61,7 +61,7 @@ class Capture:
 
     @property
     def skips_whole_changes(self) -> bool:
-        """See Connector.skips_whole_changes."""
+        """Whether `skipped.operations` applies to changes as the log has them."""
         return self._connector.skips_whole_changes
 
     def is_passing(self, error: Exception) -> bool:

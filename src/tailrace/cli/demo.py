@@ -5,17 +5,18 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from tailrace.cli import demo_shop
 from tailrace.cli.demo_screen import Screen
+from tailrace.cli.demo_shop import DemoShop
 from tailrace.cli.stop import StopRequest, stop_on_signals
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.sinks.replica.roots import DATABASE_FORMAT, Format
@@ -104,33 +105,6 @@ def arguments(given: Sequence[str]) -> dict[str, Any]:
     """The arguments of `show` from those of a command line."""
     lake = given[given.index("--sink") + 1] if "--sink" in given else DELTA
     return {"keep": "--keep" in given, "lake": lake}
-
-
-Rows = dict[tuple[Any, ...], dict[str, Any]]
-
-
-class DemoShop(Protocol):
-    """A shop in a database of one kind: its history, its traffic, its rows."""
-
-    @property
-    def tables(self) -> Sequence[str]:
-        """The names of its tables."""
-        ...
-
-    def load(self) -> None:
-        """Make the database with a history."""
-
-    def url(self) -> str:
-        """The URL of the database as `init` takes it."""
-        ...
-
-    def open(self) -> AbstractContextManager[Callable[[], None]]:
-        """The traffic: each call is one transaction. It runs on a thread of its own."""
-        ...
-
-    def compared(self, root: str, options: Mapping[str, str]) -> Iterator[tuple[str, Rows, Rows]]:
-        """Each table with its rows at the source and in the replica at `root`, both by key."""
-        ...
 
 
 @dataclass

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
+
+from tailrace.override import override
 
 DATABASE = "shop"
 Rows = dict[tuple[Any, ...], dict[str, Any]]
@@ -128,6 +130,30 @@ class Shop:
         return f"P-{self._random.randint(1, 100)}"
 
 
+class DemoShop(Protocol):
+    """A shop in a database of one kind: its history, its traffic, its rows."""
+
+    @property
+    def tables(self) -> Sequence[str]:
+        """The names of its tables."""
+        ...
+
+    def load(self) -> None:
+        """Make the database with a history."""
+
+    def url(self) -> str:
+        """The URL of the database as `init` takes it."""
+        ...
+
+    def open(self) -> AbstractContextManager[Callable[[], None]]:
+        """The traffic: each call is one transaction. It runs on a thread of its own."""
+        ...
+
+    def compared(self, root: str, options: Mapping[str, str]) -> Iterator[tuple[str, Rows, Rows]]:
+        """Each table with its rows at the source and in the replica at `root`, both by key."""
+        ...
+
+
 class DemoServer(Protocol):
     """The part of an embedded server that the demo needs."""
 
@@ -142,7 +168,7 @@ class DemoServer(Protocol):
         ...
 
 
-class TableShop:
+class TableShop(DemoShop):
     """The shop on a server that speaks SQL; implements DemoShop."""
 
     tables = tuple(TABLES)
@@ -150,26 +176,26 @@ class TableShop:
     def __init__(self, server: DemoServer) -> None:
         self._server = server
 
+    @override
     def load(self) -> None:
-        """See DemoShop.load."""
         self._server.create_database(DATABASE)
         with self._server.connect(DATABASE) as connection:
             connection.execute(SCHEMA)
             connection.execute(HISTORY)
             connection.execute("ANALYZE")
 
+    @override
     def url(self) -> str:
-        """See DemoShop.url."""
         return self._server.url(DATABASE)
 
     @contextmanager
+    @override
     def open(self) -> Iterator[Callable[[], None]]:
-        """See DemoShop.open."""
         with self._server.connect(DATABASE) as connection:
             yield Shop(connection).step
 
+    @override
     def compared(self, root: str, options: Mapping[str, str]) -> Iterator[tuple[str, Rows, Rows]]:
-        """See DemoShop.compared."""
         from tailrace.sinks.replica.target import read_table
 
         with self._server.connect(DATABASE) as connection:

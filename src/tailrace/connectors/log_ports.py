@@ -105,7 +105,7 @@ class Connector(Protocol):
     def identity(self) -> str:
         """What a checkpoint belongs to: another database, or another log of it, has another identity."""
 
-    def text(self, position: Any) -> str:
+    def text(self, position: Any, /) -> str:
         """A position as the database prints it."""
 
     def parse(self, text: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from tailrace.config import Config
 from tailrace.connectors.debezium_offset import findings
 from tailrace.connectors.finding import Finding, within_limit
-from tailrace.connectors.log_ports import Connector
+from tailrace.connectors.log_ports import Connector, Lost
 from tailrace.connectors.lost_log_remedies import NEW_CHECKPOINT
 from tailrace.connectors.offset import Reached, fields, position_of, readable
 from tailrace.connectors.ports import Admin, Begun, Position
@@ -22,7 +22,7 @@ BEGINS = "begins"
 
 
 @dataclass(frozen=True)
-class LogGap:
+class LogGap(Lost):
     """Implements Lost: there is nothing on the server to take over or to continue without."""
 
     cause: OffsetError
@@ -33,8 +33,8 @@ class LogGap:
     def __str__(self) -> str:
         return self.cause.what
 
+    @override
     def error(self) -> OffsetError:
-        """See Lost.error."""
         return self.cause
 
 
@@ -48,7 +48,7 @@ class SharedLogConnector(Connector):
 
     @override
     def begins(self, reached: Reached) -> Any:
-        """See Connector.begins: the offset says it, as nothing on the server does."""
+        """The offset says it, as nothing on the server does."""
         lost = self.lost(reached)
         if lost is not None:
             raise lost.error()
@@ -56,7 +56,7 @@ class SharedLogConnector(Connector):
 
     @override
     def first(self, end: Any, *, reads_tables: bool) -> tuple[Any, Mapping[str, Any]]:
-        """See Connector.first: the position at which the tables are read is chosen here."""
+        """The position at which the tables are read is chosen here."""
         return None, {BEGINS: self.text(end.position)}
 
     @override
@@ -65,14 +65,14 @@ class SharedLogConnector(Connector):
 
     @override
     def open_log(self, config: Config, start: Reached, end: Reached) -> None:
-        """See Connector.open_log: there is nothing to prepare."""
+        """There is nothing to prepare."""
         lost = self.lost(end)
         if lost is not None:
             raise lost.error()
 
     @override
     def give_up(self, reached: Reached) -> None:
-        """See Connector.give_up: nothing keeps the log."""
+        """Nothing keeps the log."""
 
     def needed(self, reached: Reached, position: Any) -> Any:
         """The position from which `lost` checks the log; None before the first snapshot."""
@@ -118,7 +118,7 @@ class SharedLogAdmin(Admin):
 
     @override
     def resumable(self, begun: Begun) -> Finding | None:
-        """See Admin.resumable: what the connector says is lost since the older of the offsets."""
+        """What the connector says is lost since the older of the offsets."""
         offset = next((offset for offset in begun if offset is not None), None)
         if offset is None:
             return None

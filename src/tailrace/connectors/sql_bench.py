@@ -207,7 +207,7 @@ class SqlBench(Bench):
 
     @override
     def release(self, *tables: str) -> None:
-        """See Bench.release: a pipeline makes nothing."""
+        """A pipeline makes nothing."""
 
     @override
     def commit(self, *changes: Change) -> None:
@@ -241,7 +241,7 @@ class SqlBench(Bench):
 
     @override
     def probes(self) -> Sequence[Probe]:
-        """See Bench.probes: locks and sessions."""
+        """Locks and sessions."""
         waits = self.readers_wait
         end = (Expectation("code", self.killed_codes, _OTHER_CODE), Expectation("is_retried", (True,), _UNRETRIED))
         cut = "What does the driver say when the server ends its session?"

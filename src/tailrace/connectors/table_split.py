@@ -35,12 +35,12 @@ class TableSplit:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """See SnapshotSplit.names."""
+        """The table that it reads."""
         return (str(self.table),)
 
     @property
     def resume_point(self) -> SnapshotPlace | None:
-        """See SnapshotSplit.resume_point; None unless a connector reads tables in several splits."""
+        """None unless a connector reads tables in several splits."""
         return None
 
     @property
@@ -49,7 +49,7 @@ class TableSplit:
         return self.began or str(self.moment)
 
     def announced(self: Split, notices: tuple[Notice, ...]) -> Split:
-        """See SnapshotSplit.announced."""
+        """The split with more notices before its first row."""
         return replace(self, before=(*notices, *self.before))
 
     def read_at(self, position: Any) -> SnapshotRead:

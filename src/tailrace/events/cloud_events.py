@@ -28,7 +28,7 @@ from tailrace.config.options.converters import CONVERTER
 from tailrace.config.topics import adjusted
 from tailrace.errors import DecodeError
 from tailrace.events.converter import Converter
-from tailrace.events.form import Entry, JsonForm
+from tailrace.events.form import Entry, Form, JsonForm
 from tailrace.events.parts import Parts, flat, text_of
 from tailrace.events.payload import filled
 from tailrace.events.record import KAFKA
@@ -37,6 +37,7 @@ from tailrace.events.registry.form import RegistryForm, registry_form_of
 from tailrace.model.arrow import flags, indices, join, literal, repeat
 from tailrace.model.schema import OPTIONAL_STRING, STRING, ConnectSchema, Field
 from tailrace.model.source import SOURCE, TRANSACTION_BLOCK, SourceBlock
+from tailrace.override import override
 
 _EXTENSION, _TRANSACTION = "iodebezium", "transaction"
 # An int64 is no type of an attribute of CloudEvents.
@@ -49,7 +50,7 @@ Attribute = tuple[str, RecordPart]
 
 
 @dataclass
-class CloudEvents:
+class CloudEvents(Form):
     """Values as CloudEvents. `avro` writes what is Avro: `data`, and with `is_avro` the event itself.
 
     `sources` says where the metadata are: in the value, in headers, or generated.
@@ -95,16 +96,17 @@ class CloudEvents:
         )
 
     @property
+    @override
     def kind(self) -> pa.DataType:
-        """See Form."""
         return pa.binary() if self.is_avro else KAFKA.field("value").type
 
+    @override
     def headers(self, part: RecordPart, topics: pa.Array) -> list[Entry]:
-        """See Form."""
         return []
 
+    @override
     def parts(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
-        """See Form. Raises DecodeError for metadata that headers do not have."""
+        """Raises DecodeError for metadata that headers do not have."""
         events, rows = self._events(part, headers, len(topics)), len(topics)
         if not events.any():
             return [pa.nulls(rows, self.kind)]

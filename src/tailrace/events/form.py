@@ -13,6 +13,7 @@ from tailrace.events.parts import Parts, flat, struct_parts
 from tailrace.events.record import KAFKA
 from tailrace.events.records import Header, RecordPart
 from tailrace.model.text.json import Style, fragment
+from tailrace.override import override
 
 Entry = tuple[str, pa.Array]
 """A header's name, and its value (binary) by record."""
@@ -33,21 +34,21 @@ class Form(Protocol):
 
 
 @dataclass(frozen=True)
-class JsonForm:
+class JsonForm(Form):
     """JSON, with or without the schema."""
 
     converter: Converter
     kind: pa.DataType = KAFKA.field("value").type
 
+    @override
     def parts(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
-        """See Form."""
         left, right = self.converter.wrap(part.schema)
         if part.column is None:
             return [left, part.text, right]
         return flat(left, json_parts(part, self.converter.style), right)
 
+    @override
     def headers(self, part: RecordPart, topics: pa.Array) -> list[Entry]:
-        """See Form."""
         return []
 
 

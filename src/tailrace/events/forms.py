@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -20,32 +20,41 @@ from tailrace.events.records import Header, RecordPart
 from tailrace.events.registry.form import registry_form
 from tailrace.model.arrow import as_type
 from tailrace.model.source import SourceBlock
+from tailrace.override import override
 
 
 @dataclass(frozen=True)
-class StringForm:
+class StringForm(Form):
     """The text of a value as Java prints it; a text as it is, such as the payload of an outbox."""
 
-    kind: pa.DataType = KAFKA.field("value").type
+    @property
+    @override
+    def kind(self) -> pa.DataType:
+        return KAFKA.field("value").type
 
+    @override
     def parts(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
-        """See Form."""
         return [header_texts(part.values, part.schema, Converter(False, kind=STRING), "a record")]
 
+    @override
     def headers(self, part: RecordPart, topics: pa.Array) -> list[Entry]:
-        """See Form."""
         return []
 
 
 @dataclass(frozen=True)
-class BytesForm:
+class BytesForm(Form):
     """Bytes as they are."""
 
     name: str
-    kind: pa.DataType = field(default_factory=pa.binary)
 
+    @property
+    @override
+    def kind(self) -> pa.DataType:
+        return pa.binary()
+
+    @override
     def parts(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
-        """See Form. Raises DecodeError for what is no bytes."""
+        """Raises DecodeError for what is no bytes."""
         if part.schema.type != "bytes" or part.schema.name is not None:
             raise DecodeError(
                 f"{BYTES} takes bytes, and these are {part.schema.name or part.schema.type}",
@@ -54,8 +63,8 @@ class BytesForm:
             )
         return [as_type(part.values, self.kind)]
 
+    @override
     def headers(self, part: RecordPart, topics: pa.Array) -> list[Entry]:
-        """See Form."""
         return []
 
 

@@ -15,8 +15,9 @@ from tailrace.pipeline.files import checkpoint_file
 from tailrace.pipeline.query_id import config_now
 from tailrace.pipeline.registrar import Registrar, Shelf
 from tailrace.pipeline.table_states import TableStates
-from tailrace.sinks.replica.catalogs.catalog import Catalog, catalog_of
+from tailrace.sinks.replica.catalogs.catalog import Catalog
 from tailrace.sinks.replica.catalogs.entry import TableDescription
+from tailrace.sinks.replica.catalogs.kinds import catalog_of
 from tailrace.sinks.replica.fold import merge_key
 from tailrace.sinks.replica.layout import column_names
 from tailrace.sinks.replica.states import GONE

@@ -243,7 +243,7 @@ class Run:
             return False
 
     def _caught_up(self) -> float | None:
-        """See Owner."""
+        """Up to when the pipeline has read everything, None if it is not known."""
         return None if (last := self._last()) is None else caught_up(last)
 
     def _last(self) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tailrace.model.table import NULL, TEXT
-from tailrace.sinks.replica.catalogs.catalog import problem
+from tailrace.sinks.replica.catalogs.kinds import problem
 from tailrace.sinks.replica.layout import Names, ReplicaLayout
 from tailrace.sinks.replica.modes import COLUMNS, LATEST, Kind, Metadata, Mode
 from tailrace.sinks.replica.roots import DATABASE_FORMAT, ICEBERG, Format, database_root

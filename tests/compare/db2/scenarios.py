@@ -57,7 +57,7 @@ _CHOICES = {
 
 
 def write(seed: int, folder: Path) -> None:
-    """See Generator.write."""
+    """Write the scenario of a seed into an empty folder, as Generator.write says."""
     chance = Random(seed)
     tables = [random_table(chance, f"T{number}") for number in range(3)]
     properties = {

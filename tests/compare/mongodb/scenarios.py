@@ -41,7 +41,7 @@ def run(client):
 
 
 def write(seed: int, folder: Path) -> None:
-    """See Generator.write."""
+    """Write the scenario of a seed into an empty folder, as Generator.write says."""
     chance = Random(seed)
     kind = chance.choices(("plain", "unwrap", "outbox", "signal"), (60, 20, 8, 12))[0]
     properties = options.random_properties(chance)

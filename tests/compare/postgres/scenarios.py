@@ -48,7 +48,7 @@ MARK = "SELECT pg_logical_emit_message(true, '{}', '')"
 
 
 def write(seed: int, folder: Path) -> None:
-    """See Generator.write."""
+    """Write the scenario of a seed into an empty folder, as Generator.write says."""
     random = Random(f"postgres {seed}")
     world = random_world(random)
     tables = [random_table(random, world, number) for number in range(random.randrange(7, 13))]

@@ -80,7 +80,7 @@ _CHOICES = {
 
 
 def write(seed: int, folder: Path) -> None:
-    """See Generator.write."""
+    """Write the scenario of a seed into an empty folder, as Generator.write says."""
     chance = Random(seed)
     tables = [random_table(chance, *name) for name in (("dbo", "t0"), ("dbo", "t1"), ("sales", "t2"))]
     properties = {**CONNECTION, "include.schema.changes": "false", **some(chance, _CHOICES, 0.12)}

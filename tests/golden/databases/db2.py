@@ -10,6 +10,7 @@ from typing import Any
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.db2.log.end import END
+from tailrace.override import override
 from tests.golden.databases.database import GoldenServer, SkippedError
 from tests.golden.script import Directive, split
 from tests.servers.db2.client import Db2Client, Session
@@ -36,26 +37,26 @@ class GoldenDb2(GoldenServer):
         """The server."""
         return self._server
 
+    @override
     def places(self) -> Mapping[str, object]:
-        """See GoldenServer.places."""
         server = self._server
         known = {"host": server.host, "port": server.port, "user": server.user, "password": server.password}
         return {**known, "dbname": server.database}
 
+    @override
     def check(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        """See GoldenServer.check."""
         if not (folder / "setup.sql").exists():
             raise SkippedError("it has no script")
 
+    @override
     def prepare(self, folder: Path) -> None:
-        """See GoldenServer.prepare."""
         self._server.clear()
         for step in split((folder / "setup.sql").read_text(encoding="utf-8")):
             if not isinstance(step, Directive):
                 self._execute("main", step.text)
 
+    @override
     def workload(self, folder: Path) -> Iterator[Directive]:
-        """See GoldenServer.workload."""
         current = "main"
         for step in split((folder / "workload.sql").read_text(encoding="utf-8")):
             if not isinstance(step, Directive):
@@ -65,25 +66,25 @@ class GoldenDb2(GoldenServer):
             else:
                 yield step
 
+    @override
     def log_end(self) -> LsnPosition:
-        """See GoldenServer.log_end."""
         self._server.settle()
         found = self._server.execute(END.format(control="ASNCDC"))[0][0]
         return LsnPosition.of({self._server.database: text_of(found)})
 
+    @override
     def position(self, text: str) -> LsnPosition:
-        """See GoldenServer.position."""
         return LsnPosition.from_text(text)
 
+    @override
     def clear(self) -> None:
-        """See GoldenServer.clear."""
         for session in self._sessions.values():
             session.close()
         self._sessions = {}
         self._server.clear()
 
+    @override
     def close(self) -> None:
-        """See GoldenServer.close."""
         if self._own is not None:
             self._own.close()
 

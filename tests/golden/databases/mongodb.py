@@ -13,6 +13,7 @@ from pymongo import MongoClient
 
 from tailrace.connectors.mongodb.position import end_of
 from tailrace.connectors.mongodb.snapshot.reads import cluster_time
+from tailrace.override import override
 from tests.golden.databases.database import GoldenServer
 from tests.golden.script import Directive
 from tests.servers.mongodb.server import ReplicaSet
@@ -32,44 +33,45 @@ class GoldenMongo(GoldenServer):
         """The client that changes documents."""
         return self._client
 
+    @override
     def places(self) -> Mapping[str, object]:
-        """See GoldenServer.places."""
         return {"mongo_url": self._set.url()}
 
+    @override
     def check(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        """See GoldenServer.check: there is nothing that a scenario could lack."""
+        """There is nothing that a scenario could lack."""
 
+    @override
     def prepare(self, folder: Path) -> None:
-        """See GoldenServer.prepare."""
         self.clear()
         workload = _module(folder)
         if hasattr(workload, "setup"):
             workload.setup(self._client)
 
+    @override
     def workload(self, folder: Path) -> Iterator[Directive]:
-        """See GoldenServer.workload."""
         running = _module(folder).run(self._client)
         if inspect.isgenerator(running):
             for directive in running:
                 name, _, argument = str(directive).partition(" ")
                 yield Directive(name, argument)
 
+    @override
     def log_end(self) -> str:
-        """See GoldenServer.log_end."""
         return end_of(cluster_time(self._client))
 
+    @override
     def position(self, text: str) -> str:
-        """See GoldenServer.position."""
         return text
 
+    @override
     def clear(self) -> None:
-        """See GoldenServer.clear."""
         for name in self._client.list_database_names():
             if name not in ("admin", "config", "local"):
                 self._client.drop_database(name)
 
+    @override
     def close(self) -> None:
-        """See GoldenServer.close."""
         self._client.close()
         self._set.close()
 

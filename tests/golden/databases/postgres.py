@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 
 from tailrace.connectors.postgres.position import parse_lsn
+from tailrace.override import override
 from tailrace.testing.postgres import EmbeddedPostgres, PostgresServer
 from tests.golden.databases.database import GoldenServer, SkippedError
 from tests.golden.script import Directive, split
@@ -38,14 +39,14 @@ class GoldenPostgres(GoldenServer):
         assert self._server is not None
         return self._server
 
+    @override
     def places(self) -> Mapping[str, object]:
-        """See GoldenServer.places."""
         server = self.server
         known = {"host": server.host, "port": server.port, "user": server.user, "password": server.password}
         return {**known, "dbname": DATABASE, "slot": SLOT}
 
+    @override
     def check(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        """See GoldenServer.check."""
         with self.server.connect() as admin:
             if admin.info.server_version // 10000 < settings.get("server", 0):
                 raise SkippedError(f"needs PostgreSQL {settings['server']}")
@@ -62,8 +63,8 @@ class GoldenPostgres(GoldenServer):
             if not isinstance(step, Directive):
                 self._sessions["main"].execute(step.text.encode())
 
+    @override
     def workload(self, folder: Path) -> Iterator[Directive]:
-        """See GoldenServer.workload."""
         current = "main"
         forgiven: tuple[type[Exception], ...] = ()
         for step in split((folder / "workload.sql").read_text(encoding="utf-8")):
@@ -79,24 +80,24 @@ class GoldenPostgres(GoldenServer):
             else:
                 yield step
 
+    @override
     def log_end(self) -> int:
-        """See GoldenServer.log_end."""
         with self.server.connect(DATABASE) as connection:
             written = connection.execute("SELECT pg_current_wal_flush_lsn()").fetchone()
         return parse_lsn(str(written[0])) if written else 0
 
+    @override
     def position(self, text: str) -> int:
-        """See GoldenServer.position."""
         return parse_lsn(text)
 
+    @override
     def clear(self) -> None:
-        """See GoldenServer.clear."""
         for session in self._sessions.values():
             session.close()
         self.server.drop_database(DATABASE)
 
+    @override
     def close(self) -> None:
-        """See GoldenServer.close."""
         if self._own is not None:
             self._own.close()
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from tailrace.connectors.change_tables.lsn import text_of
 from tailrace.connectors.change_tables.position import LsnPosition
+from tailrace.override import override
 from tests.golden.databases.database import GoldenServer, SkippedError
 from tests.golden.script import Directive, split
 from tests.servers.sqlserver.client import GIVEN, SqlServerClient
@@ -44,19 +45,19 @@ class GoldenSqlServer(GoldenServer):
         """The databases of the scenario."""
         return self._databases
 
+    @override
     def places(self) -> Mapping[str, object]:
-        """See GoldenServer.places."""
         server = self._server
         known = {"host": server.host, "port": server.port, "user": server.user, "password": server.password}
         return {**known, "dbname": DATABASE}
 
+    @override
     def check(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        """See GoldenServer.check."""
         if not (folder / "setup.sql").exists():
             raise SkippedError("it has no script")
 
+    @override
     def prepare(self, folder: Path) -> None:
-        """See GoldenServer.prepare."""
         self.clear()
         self._databases = _databases(folder)
         for database in self._databases:
@@ -69,8 +70,8 @@ class GoldenSqlServer(GoldenServer):
         for database in self._databases:
             self._server.settle(database)
 
+    @override
     def workload(self, folder: Path) -> Iterator[Directive]:
-        """See GoldenServer.workload."""
         current = "main"
         for step in split((folder / "workload.sql").read_text(encoding="utf-8")):
             if not isinstance(step, Directive):
@@ -83,8 +84,8 @@ class GoldenSqlServer(GoldenServer):
             else:
                 yield Directive("wait") if step.name == "events" else step
 
+    @override
     def log_end(self) -> LsnPosition:
-        """See GoldenServer.log_end."""
         lsns = {}
         for database in self._databases:
             self._server.settle(database)
@@ -93,20 +94,20 @@ class GoldenSqlServer(GoldenServer):
                 lsns[database] = text_of(cursor.fetchone()[0])
         return LsnPosition.of(lsns)
 
+    @override
     def position(self, text: str) -> LsnPosition:
-        """See GoldenServer.position."""
         return LsnPosition.from_text(text)
 
+    @override
     def clear(self) -> None:
-        """See GoldenServer.clear."""
         for session in self._sessions.values():
             session.close()
         self._sessions = {}
         for database in self._databases:
             self._server.drop(database)
 
+    @override
     def close(self) -> None:
-        """See GoldenServer.close."""
         self._server.stop()
 
     def _execute(self, session: str, text: str) -> None:

@@ -7,7 +7,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from tailrace.cli.demo import Rows, arguments, show
+from tailrace.cli.demo import arguments, show
+from tailrace.cli.demo_shop import DemoShop, Rows
+from tailrace.override import override
 from tailrace.sinks.replica.target import read_table
 from tests.servers.db2.client import Session
 from tests.servers.db2.server import Db2
@@ -33,7 +35,7 @@ COLUMNS = {
 HISTORY = 1000
 
 
-class Db2Shop:
+class Db2Shop(DemoShop):
     """A shop in four registered tables. Implements DemoShop."""
 
     tables = tuple(KEYS)
@@ -41,8 +43,8 @@ class Db2Shop:
     def __init__(self, server: Db2) -> None:
         self._server = server
 
+    @override
     def load(self) -> None:
-        """See DemoShop.load."""
         with self._server.session() as session:
             session.rows(f"CREATE SCHEMA {SCHEMA}")
             for statement in TABLES:
@@ -55,21 +57,21 @@ class Db2Shop:
             _insert(session, "ORDER_LINES", lines)
         self._server.capture(*((SCHEMA, table) for table in self.tables))
 
+    @override
     def url(self) -> str:
-        """See DemoShop.url."""
         server = self._server
         place = f"{server.host}:{server.port}/{server.database}"
         return f"db2://{server.user}:{server.password}@{place}?securityMechanism=3"
 
     @contextmanager
+    @override
     def open(self) -> Iterator[Callable[[], None]]:
-        """See DemoShop.open."""
         with self._server.session() as session:
             yield Traffic(session).step
         self._server.settle()
 
+    @override
     def compared(self, root: str, options: Mapping[str, str]) -> Iterator[tuple[str, Rows, Rows]]:
-        """See DemoShop.compared."""
         with self._server.session() as session:
             for table, key in KEYS.items():
                 names = COLUMNS[table]

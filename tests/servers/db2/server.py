@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailrace.errors import TailraceError
+from tailrace.override import override
 from tailrace.testing.jars import java, resolve_jars
 from tailrace.testing.process import ServerProcess, free_port
 from tests.servers.db2.client import Db2Client
@@ -56,12 +57,12 @@ class Db2(Db2Client, ServerProcess):
         self._filter: subprocess.Popen[bytes] | None = None
 
     @property
+    @override
     def log(self) -> Path:
-        """See ServerProcess.log."""
         return self._home / "derby.log"
 
+    @override
     def start(self) -> Self:
-        """See ServerProcess.start."""
         if self.running:
             return self
         jars = resolve_jars(_DERBY, transitive=False)

@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from tailrace.cli.demo import Rows, arguments, show
-from tailrace.cli.demo_shop import DATABASE
+from tailrace.cli.demo import arguments, show
+from tailrace.cli.demo_shop import DATABASE, DemoShop, Rows
+from tailrace.override import override
 from tailrace.sinks.replica.target import read_table
 from tests.servers.mongodb.server import Client, ReplicaSet
 
 CUSTOMERS, PRODUCTS, ORDERS = "customers", "products", "orders"
 
 
-class DocumentShop:
+class DocumentShop(DemoShop):
     """A shop of documents: orders have their lines in them. Implements DemoShop."""
 
     tables = (CUSTOMERS, PRODUCTS, ORDERS)
@@ -25,8 +26,8 @@ class DocumentShop:
     def __init__(self, servers: ReplicaSet) -> None:
         self._servers = servers
 
+    @override
     def load(self) -> None:
-        """See DemoShop.load."""
         with self._servers.client() as client:
             shop = client[DATABASE]
             shop[CUSTOMERS].insert_many({"_id": n, "name": f"Customer {n}", "active": True} for n in range(500))
@@ -35,19 +36,20 @@ class DocumentShop:
             )
             shop[ORDERS].insert_many(_order(n, random.Random(n)) for n in range(2000))
 
+    @override
     def url(self) -> str:
-        """See DemoShop.url."""
         head, _, options = self._servers.url().partition("/?")
         return f"{head}/{DATABASE}?{options}"
 
     @contextmanager
+    @override
     def open(self) -> Iterator[Callable[[], None]]:
-        """See DemoShop.open."""
         with self._servers.client() as client:
             yield Traffic(client).step
 
+    @override
     def compared(self, root: str, options: Mapping[str, str]) -> Iterator[tuple[str, Rows, Rows]]:
-        """See DemoShop.compared: documents by their keys."""
+        """Documents by their keys."""
         with self._servers.client() as client:
             for table in self.tables:
                 source = {(document["_id"],): document for document in client[DATABASE][table].find()}

@@ -13,8 +13,9 @@ from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import quote
 
-from tailrace.cli.demo import Rows, arguments, show
-from tailrace.cli.demo_shop import DATABASE
+from tailrace.cli.demo import arguments, show
+from tailrace.cli.demo_shop import DATABASE, DemoShop, Rows
+from tailrace.override import override
 from tailrace.sinks.replica.target import read_table
 from tests.servers.sqlserver.client import GIVEN, SqlServerClient
 from tests.servers.sqlserver.server import SqlServer
@@ -32,7 +33,7 @@ CREATE TABLE order_lines (order_id int NOT NULL, line_no smallint NOT NULL, sku 
 HISTORY = 1000
 
 
-class SqlShop:
+class SqlShop(DemoShop):
     """A shop in four captured tables. Implements DemoShop."""
 
     tables = tuple(KEYS)
@@ -40,8 +41,8 @@ class SqlShop:
     def __init__(self, server: SqlServer | SqlServerClient) -> None:
         self._server = server
 
+    @override
     def load(self) -> None:
-        """See DemoShop.load."""
         self._server.create(DATABASE)
         with closing(self._server.connect(DATABASE)) as connection, connection.cursor() as cursor:
             cursor.execute(SCHEMA)
@@ -55,21 +56,21 @@ class SqlShop:
             lines = ((n, line, f"P-{n * line % 100}", line) for n in range(HISTORY) for line in (1, 2, 3))
             _insert(cursor, "order_lines", lines)
 
+    @override
     def url(self) -> str:
-        """See DemoShop.url."""
         server = self._server
         user, password = (quote(each, safe="") for each in (server.user, server.password))
         return f"mssql://{user}:{password}@{server.host}:{server.port}/{DATABASE}"
 
     @contextmanager
+    @override
     def open(self) -> Iterator[Callable[[], None]]:
-        """See DemoShop.open."""
         with closing(self._server.connect(DATABASE)) as connection, connection.cursor() as cursor:
             yield Traffic(cursor).step
         self._server.settle(DATABASE)
 
+    @override
     def compared(self, root: str, options: Mapping[str, str]) -> Iterator[tuple[str, Rows, Rows]]:
-        """See DemoShop.compared."""
         with closing(self._server.connect(DATABASE)) as connection, connection.cursor() as cursor:
             for table, key in KEYS.items():
                 cursor.execute(f"SELECT * FROM {table}")

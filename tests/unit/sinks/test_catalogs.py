@@ -13,9 +13,10 @@ import pytest
 from moto import mock_aws
 
 from tailrace.errors import ConfigError, SinkAwayError, SinkError, TableError
-from tailrace.sinks.replica.catalogs.catalog import Catalog, catalog_of, problem, put, take_away
+from tailrace.sinks.replica.catalogs.catalog import Catalog, put, take_away
 from tailrace.sinks.replica.catalogs.entry import CatalogTable, EntryColumn, TableDescription, entry, shortened
 from tailrace.sinks.replica.catalogs.glue import Glue
+from tailrace.sinks.replica.catalogs.kinds import catalog_of, problem
 from tailrace.sinks.replica.catalogs.unity import Unity
 from tests.servers.unity.server import UnityDouble
 
@@ -250,7 +251,7 @@ def test_settings_are_checked(properties: dict[str, str], namespace: str | None,
 
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tailrace.sinks.replica.catalogs.catalog.find_spec", lambda _: None)
+    monkeypatch.setattr("tailrace.sinks.replica.catalogs.kinds.find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r"needs the package thrift") as caught:
         catalog_of({"type": "hive", "uri": "thrift://a"}, "shop")
     assert caught.value.remedy == "pip install 'tailrace[hive]'"

@@ -92,7 +92,7 @@ class ChangeTableConnector(SharedLogConnector):
 
     @override
     def watch(self, config: Config) -> Watched:
-        """See Connector.watch: tables without a change table have a snapshot and no changes."""
+        """Tables without a change table have a snapshot and no changes."""
         now = time.monotonic()
         if self._watched is None or self._watched[1] != config.tables or now - self._watched[0] >= _LOOKS_S:
             self._watched = now, config.tables, self._without_instance(config)
@@ -124,7 +124,7 @@ class ChangeTableConnector(SharedLogConnector):
 
     @override
     def log_end(self) -> LogEnd:
-        """See Connector.log_end: where nothing is left to read, change tables are checked once a second."""
+        """Where nothing is left to read, change tables are checked once a second."""
 
         def query(connection: Connection) -> LogEnd:
             now, captured = time.monotonic(), None
@@ -144,7 +144,7 @@ class ChangeTableConnector(SharedLogConnector):
 
     @override
     def committed(self, end: LogEnd) -> Committed | None:
-        """See Connector.committed: bounded by the program that captures, and never by the server's clock."""
+        """Bounded by the program that captures, and never by the server's clock."""
         return None if end.captured_us is None else Committed(end.captured_us, end.position)
 
     def _current_end(self, connection: Connection) -> LogEnd:
@@ -244,7 +244,7 @@ class ChangeTableConnector(SharedLogConnector):
         position: LsnPosition | None = None,
         is_routine: bool = False,
     ) -> LogGap | None:
-        """See Connector.lost: clean-up has passed the position in a change table that the pipeline reads."""
+        """Clean-up has passed the position in a change table that the pipeline reads."""
         at: LsnPosition | None = self.needed(reached, position)
         if at is None:
             return None

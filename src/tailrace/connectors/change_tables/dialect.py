@@ -41,15 +41,14 @@ class Dialect(SqlDialect, Protocol):
         return False
 
     @override
-    def catalog(self, connection: Any, config: Config) -> Catalog:
-        """See SqlDialect.catalog."""
+    def catalog(self, connection: Any, config: Config) -> Catalog: ...
 
     def literal_of(self, lsn: str) -> str:
         """A literal of an LSN; of the lowest there is for the empty text."""
 
     @override
     def log_end(self, connection: Any, config: Config) -> LsnPosition:
-        """See SqlDialect.log_end: how far the log of each database is captured."""
+        """How far the log of each database is captured."""
 
     def captured_us(self, connection: Any, config: Config) -> int | None:
         """The time up to which all commits are captured, in microseconds since 1970 UTC; None where it is not known.
@@ -86,7 +85,7 @@ class Dialect(SqlDialect, Protocol):
     def source_at(
         self, connection: Any, config: Config, table: TableId, end: LsnPosition, count: int
     ) -> pa.StructArray:
-        """See SqlDialect.source_at: that of the last change that was captured."""
+        """That of the last change that was captured."""
         lsn = end.lsn(table.database)
         last = self.last_change(connection, self.catalog(connection, config).instances(table.database), lsn)
         return source_rows(self.source_type, last or LastChange(lsn), count)

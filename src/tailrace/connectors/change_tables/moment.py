@@ -35,14 +35,14 @@ class Moment:
         return self.name
 
     def begins(self, table: TableId) -> str:
-        """See Moment.begins: behind the last commit that was captured in the table's database."""
+        """Where changes of a table begin: behind the last commit that was captured in its database."""
         return behind(self.position.lsn(table.database))
 
     def source(self, dialect: Dialect, table: TableId, count: int) -> pa.StructArray:
-        """See Moment.source: that of the last change in the table's database."""
+        """The `source` blocks of so many rows: that of the last change in the table's database."""
         last = dict(self.last).get(table.database, LastChange(self.position.lsn(table.database)))
         return source_rows(dialect.source_type, last, count)
 
     def introduced(self, dialect: Dialect, structures: Sequence[Described]) -> list[ChangeBatch]:
-        """See Moment.introduced."""
+        """The events that describe tables before their rows are read."""
         return initial_batches(dialect, structures, dict(self.position.lsns), last=dict(self.last))

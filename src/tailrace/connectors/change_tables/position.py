@@ -12,7 +12,9 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from tailrace.connectors.lost_log_remedies import NEW_SNAPSHOT
+from tailrace.connectors.ports import Position
 from tailrace.errors import OffsetError
+from tailrace.override import override
 
 BEGIN = ""
 # It becomes part of statements. A plus stands behind one of a place right behind it.
@@ -20,7 +22,7 @@ _LSN = re.compile(r"[0-9a-fA-Fx:]*\+?", re.ASCII)
 
 
 @dataclass(frozen=True)
-class LsnPosition:
+class LsnPosition(Position):
     """Implements Position: an LSN for each database. Those of one pipeline are ordered, as no database goes back."""
 
     lsns: tuple[tuple[str, str], ...]
@@ -39,8 +41,9 @@ class LsnPosition:
             raise OffsetError(what, remedy=NEW_SNAPSHOT)
         return LsnPosition(tuple((unquote(database), lsn) for database, _, lsn in parts))
 
+    @override
     def to_text(self) -> str:
-        """See Position.to_text: `database=lsn`, separated by blanks."""
+        """`database=lsn`, separated by blanks."""
         return " ".join(f"{quote(database, safe='')}={lsn}" for database, lsn in self.lsns)
 
     def at_least(self, other: LsnPosition) -> LsnPosition:
@@ -51,13 +54,15 @@ class LsnPosition:
         """The LSN of a database; that before all where it was not read yet."""
         return dict(self.lsns).get(database, BEGIN)
 
+    @override
     def distance(self, other: Any) -> int | None:
-        """See Position.distance: LSNs count no bytes."""
+        """LSNs count no bytes."""
         return None
 
     def __le__(self, other: LsnPosition) -> bool:
         return all(lsn <= other.lsn(database) for database, lsn in self.lsns)
 
+    @override
     def __lt__(self, other: LsnPosition) -> bool:
         return self <= other and self != other
 

@@ -64,7 +64,7 @@ _SKIPPED = {"c": (INSERTED,), "u": (BEFORE, AFTER), "d": (DELETED,)}
 
 
 def changes(dialect: Dialect, config: Config, wanted: LogRange) -> Iterator[Chunk]:
-    """See Connector.changes. A lost connection is opened again. Raises SourceError, DecodeError."""
+    """The changes of a range. A lost connection is opened again. Raises SourceError, DecodeError."""
     return again_after_loss(dialect, config, lambda: _changes(dialect, config, wanted))
 
 

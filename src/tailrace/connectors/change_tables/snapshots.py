@@ -23,7 +23,7 @@ class ChangeTableSnapshots(SqlSnapshots):
 
     @override
     def open_at_log(self, config: Config, start: Reached, end: Reached) -> Handle:
-        """See Snapshots.open_at_log: the log begins where the offset says."""
+        """The log begins where the offset says."""
         begins = LsnPosition.from_text(end.log[BEGINS])
         return Handle(self.server.ask(lambda connection: self._at(connection, begins)), tells_structures=True)
 
@@ -33,7 +33,7 @@ class ChangeTableSnapshots(SqlSnapshots):
 
     @override
     def moment(self, connection: Connection, config: Config) -> Moment:
-        """See SqlSnapshots.moment: with the last change that was captured in each database."""
+        """With the last change that was captured in each database."""
         end = self.dialect.log_end(connection, config)
         moment, catalog = self._at(connection, end), self.dialect.catalog(connection, config)
         last = []

@@ -73,6 +73,6 @@ class Catalog(SqlCatalog, Protocol):
 
     @override
     def descriptions(self) -> Callable[[TableId, int], Described]:
-        """See SqlCatalog.descriptions: the columns of the newest change tables."""
+        """The columns of the newest change tables."""
         instances = self.newest()
         return lambda table, number: self.now(table, instances, number)

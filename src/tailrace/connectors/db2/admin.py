@@ -154,7 +154,7 @@ class Db2Admin(ChangeTableAdmin):
 
     @override
     def preparation(self, tables: Sequence[TableId]) -> list[str]:
-        """See Admin.preparation: what the connection shows to be missing."""
+        """What the connection shows to be missing."""
         config, schema = self.config, control_schema(self.config)
         controls = [qualified(schema, each) for each in _CONTROLS]
 

@@ -82,12 +82,12 @@ class Catalog(tables.Catalog):
 
     @override
     def databases(self) -> list[str]:
-        """See Catalog.databases: the one that the connection is to, as it was given."""
+        """The one that the connection is to, as it was given."""
         return [self.database]
 
     @override
     def tables(self) -> dict[TableId, int]:
-        """See Catalog.tables: control tables and change tables are none, whatever schema they are in."""
+        """Control tables and change tables are none, whatever schema they are in."""
         return {
             id_: number
             for id_, (number, _) in self._tables.items()
@@ -111,7 +111,7 @@ class Catalog(tables.Catalog):
 
     @override
     def instances(self, database: str) -> list[Instance]:
-        """See Catalog.instances: the registrations. Nothing tells since when a change table has changes."""
+        """The registrations. Nothing tells since when a change table has changes."""
         return self._instances
 
     @cached_property
@@ -138,7 +138,7 @@ class Catalog(tables.Catalog):
 
     @override
     def at(self, instance: Instance) -> Described:
-        """See Catalog.at: columns are found by their names, whatever their order is.
+        """Columns are found by their names, whatever their order is.
 
         Without a key nothing finds the rows whose large objects have changed, so these columns are left out.
         """

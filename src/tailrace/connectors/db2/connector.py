@@ -69,7 +69,7 @@ class Db2Connector(ChangeTableConnector):
     @cached_property
     @override
     def identity(self) -> str:
-        """See Connector.identity: the database's name as the server has it."""
+        """The database's name as the server has it."""
         server = self._server.ask(lambda connection: connection.value("SELECT CURRENT SERVER FROM SYSIBM.SYSDUMMY1"))
         return str(server).strip()
 
@@ -99,7 +99,7 @@ class Db2Connector(ChangeTableConnector):
 
     @override
     def within(self, start: LsnPosition, end: LsnPosition, limit: int) -> LsnPosition:
-        """See Connector.within: by the times of commits, if the configuration says so."""
+        """By the times of commits, if the configuration says so."""
         seconds = self.config[STREAMING_QUERY_TIMESPAN_SECONDS]
         if not seconds:
             return end
@@ -193,7 +193,7 @@ class Db2Connector(ChangeTableConnector):
         position: LsnPosition | None = None,
         is_routine: bool = False,
     ) -> LogGap | None:
-        """See Connector.lost: change tables were created again, or pruning has passed the position."""
+        """Change tables were created again, or pruning has passed the position."""
         before = self._end_before
         lost = super().lost(reached, end, position=position, is_routine=is_routine)
         at: LsnPosition | None = self.needed(reached, position)

@@ -76,7 +76,7 @@ class Db2Failures(Failures):
 
     @override
     def is_refused(self, error: BaseException) -> bool:
-        """See Failures.is_refused: a standby is where the address leads."""
+        """A standby is where the address leads."""
         found = driver_error_of(error)
         return isinstance(found, Db2Error) and found.code in _STANDBY
 
@@ -93,7 +93,7 @@ class Db2Failures(Failures):
 
     @override
     def line(self, error: BaseException) -> str:
-        """See Failures.line: the server's own words."""
+        """The server's own words."""
         return _PREFIX.sub("", str(driver_error_of(error)).partition("\n")[0]).strip()
 
     @contextmanager

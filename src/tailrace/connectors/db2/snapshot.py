@@ -92,12 +92,12 @@ class Db2Dialect(Dialect):
 
     @override
     def as_text(self, expression: str, size: int | None = None) -> str:
-        """See Dialect.as_text: the columns of a signal table are text, of at most 32 kB."""
+        """The columns of a signal table are text, of at most 32 kB."""
         return expression
 
     @override
     def key_text(self, column: str, kind: Db2Type) -> str:
-        """See Dialect.key_text: 24:00:00, and more digits of fraction than Python has, are kept by texts alone."""
+        """24:00:00, and more digits of fraction than Python has, are kept by texts alone."""
         return f"VARCHAR({column})" if kind.name in ("TIME", "TIMESTAMP") else column
 
     @override
@@ -121,7 +121,7 @@ class Db2Dialect(Dialect):
 
     @override
     def tried(self, kind: Db2Type, value: str) -> str:
-        """See Dialect.tried: Db2 has no such conversion, so it is looked at here."""
+        """Db2 has no such conversion, so it is looked at here."""
         return self.literal(kind, value) if _is_of(kind, value) else f"CAST(NULL AS {kind.declared})"
 
     @override
@@ -130,7 +130,7 @@ class Db2Dialect(Dialect):
 
     @override
     def size_of(self, connection: Any, table: TableId, number: int) -> tuple[int, int]:
-        """See Dialect.size_of: by the statistics of RUNSTATS, else rows are counted."""
+        """By the statistics of RUNSTATS, else rows are counted."""
         rows, width = statistics(connection, table, is_zos=connection.is_zos)
         if rows < 0:
             rows = int(connection.value(f"SELECT {self.count} FROM {self.table(table)}"))
@@ -150,7 +150,7 @@ class Db2Dialect(Dialect):
 
     @override
     def locked(self, connection: Any, config: Config, table: TableId) -> str | None:
-        """See Dialect.locked: with the level `exclusive`, until the capture program has come past the lock."""
+        """With the level `exclusive`, until the capture program has come past the lock."""
         if config[SNAPSHOT_ISOLATION_MODE] != "exclusive" or config[SNAPSHOT_LOCKING_MODE] == "none":
             return None
         limit = config[SNAPSHOT_LOCK_TIMEOUT_MS]
@@ -189,7 +189,7 @@ class Db2Dialect(Dialect):
 
     @override
     def follows(self, connection: Any, database: str, lsn: str, other: str) -> bool:
-        """See Dialect.follows: change tables do not tell where they begin."""
+        """Change tables do not tell where they begin."""
         return False
 
     @override

@@ -22,7 +22,7 @@ from tailrace.connectors.db2.verify_types import KEYS, TYPES
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.probe import ROWS, Change, Insert, KeyCase, ProbeObject, Wrong
 from tailrace.connectors.retry import driver_error_of
-from tailrace.connectors.sql_bench import SqlBench
+from tailrace.connectors.sql_bench import Session, SqlBench
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 from tailrace.model.table_id import SCHEMA_TABLE
@@ -63,7 +63,7 @@ class Db2Bench(SqlBench):
 
     @override
     def fill(self, table: str, first: int, count: int) -> None:
-        """See Bench.fill: some hundred rows a statement, as a series by recursion is none for every server."""
+        """Some hundred rows a statement, as a series by recursion is none for every server."""
         into = f'INSERT INTO {self.table(table)} ("id") VALUES'
         numbers = range(first, first + count)
         pieces = (numbers[place : place + 500] for place in range(0, count, 500))
@@ -156,7 +156,7 @@ class Db2Bench(SqlBench):
 
     @override
     def code(self, error: BaseException) -> str:
-        """See Bench.code: SQLCODE and SQLSTATE."""
+        """SQLCODE and SQLSTATE."""
         cause = driver_error_of(error)
         code, state = getattr(cause, "code", 0), getattr(cause, "state", "")
         return f"{code} {state}".strip() if code or state else type(cause).__name__
@@ -196,7 +196,7 @@ class Db2Bench(SqlBench):
 
     @override
     def undo(self) -> Sequence[ProbeObject]:
-        """See Bench.undo: registrations first, as the capture program must not miss a table that it reads."""
+        """Registrations first, as the capture program must not miss a table that it reads."""
         mine = f"WHERE SOURCE_OWNER = {text(self.schema)}"
         inactive = f"UPDATE {self._register} SET STATE = 'I' {mine}"
         first = f"{inactive}; {reinit(self.config)}; DELETE FROM {self._register} {mine}"
@@ -231,31 +231,32 @@ class Db2Bench(SqlBench):
             self.run(f"DROP SCHEMA {name(self.schema)} RESTRICT")
 
 
-class Db2Session:
+class Db2Session(Session):
     """Implements Session."""
 
     def __init__(self, config: Config) -> None:
         self._connection = connect(config, "tailrace verify")
         self._open = ExitStack()
 
+    @override
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        """See Session.rows."""
         return self._connection.rows(statement)
 
+    @override
     def together(self, *statements: str) -> None:
-        """See Session.together: each is committed by itself."""
+        """Each is committed by itself."""
         for statement in statements:
             self.rows(statement)
 
+    @override
     def begin(self) -> None:
-        """See Session.begin."""
         self._open.enter_context(self._connection.transaction())
 
+    @override
     def rollback(self) -> None:
-        """See Session.rollback."""
         self._open.close()
 
+    @override
     def close(self) -> None:
-        """See Session.close."""
         self._open.close()
         self._connection.close()

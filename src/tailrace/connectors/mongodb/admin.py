@@ -50,11 +50,11 @@ class LogPosition:
     text: str
 
     def to_text(self) -> str:
-        """See Position.to_text."""
+        """As it is printed."""
         return self.text
 
     def distance(self, other: Any) -> int | None:
-        """See Position.distance: there is no measure in bytes."""
+        """None, as there is no measure in bytes."""
         return None
 
 

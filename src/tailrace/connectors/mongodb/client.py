@@ -95,7 +95,7 @@ class MongoFailures(Failures):
 
     @override
     def is_transient(self, error: BaseException) -> bool:
-        """See Failures.is_transient: elections, restarts, networks."""
+        """Elections, restarts, networks."""
         cause = driver_error_of(error)
         if isinstance(cause, OperationFailure):
             return cause.code in _TRANSIENT or cause.has_error_label("ResumableChangeStreamError")
@@ -112,7 +112,7 @@ class MongoFailures(Failures):
 
     @override
     def line(self, error: BaseException) -> str:
-        """See Failures.line: without the server's whole answer, and the command that it refused."""
+        """Without the server's whole answer, and the command that it refused."""
         text = str(error).partition("\n")[0].partition(" to execute command {")[0]
         return text.partition(", full error:")[0].partition(", Timeout:")[0].partition(", Topology Description:")[0]
 

@@ -80,7 +80,7 @@ class MongoConnector(SharedLogConnector):
     @cached_property
     @override
     def identity(self) -> str:
-        """See Connector.identity: the replica set, or that it is a sharded cluster, and what of it is watched."""
+        """The replica set, or that it is a sharded cluster, and what of it is watched."""
         answer = self._server.ask(lambda client: client.admin.command("hello"))
         name = str(answer.get("setName", "sharded"))
         is_whole = self.config[CAPTURE_SCOPE] == "deployment"
@@ -100,7 +100,7 @@ class MongoConnector(SharedLogConnector):
 
     @override
     def structures(self, config: Config, reached: Reached) -> Mapping[TableId, Structure]:
-        """See Connector.structures: a collection is known by its UUID; the log tells drops and renames at their place.
+        """A collection is known by its UUID; the log tells drops and renames at their place.
 
         Stages of the user may leave these out, so that the UUID alone tells of them.
         """
@@ -143,7 +143,7 @@ class MongoConnector(SharedLogConnector):
 
     @override
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[str | None, Mapping[str, Any]]:
-        """See Connector.first: the time at which the tables are read is chosen here."""
+        """The time at which the tables are read is chosen here."""
         given = self.config[CAPTURE_START_OP_TIME]
         if given >= 0 and not reads_tables:
             return beginning_of(given), {BEGINS: beginning_of(given)}
@@ -153,7 +153,7 @@ class MongoConnector(SharedLogConnector):
     def lost(
         self, reached: Reached, end: Reached | None = None, *, position: str | None = None, is_routine: bool = False
     ) -> LogGap | None:
-        """See Connector.lost: a stream is opened at the position; in routine only once, as tasks read on from there."""
+        """A stream is opened at the position; in routine only once, as tasks read on from there."""
         at = self.needed(reached, position)
         if at is None or (is_routine and self._compared is not None):
             return None
@@ -178,7 +178,7 @@ class MongoConnector(SharedLogConnector):
 
     @override
     def ranges(self, config: Config, start: Reached, begin: str, end: Reached, *, is_whole: bool) -> Sequence[LogRange]:
-        """See Connector.ranges: a change stream has one reader."""
+        """A change stream has one reader."""
         return [LogRange(begin, end.position)]
 
     @override

@@ -25,7 +25,7 @@ class MongoPackage(LazyPackage):
 
     @override
     def with_columns(self, properties: Mapping[str, str], row: pa.StructType) -> Mapping[str, str]:
-        """See ConnectorPackage.with_columns: columns that a sample showed are declared for the tasks."""
+        """Columns that a sample showed are declared for the tasks."""
         from tailrace.connectors.mongodb.declared import OPTION
         from tailrace.connectors.mongodb.documents import declared
 
@@ -34,7 +34,7 @@ class MongoPackage(LazyPackage):
 
     @override
     def address(self, config: Config) -> str:
-        """See ConnectorPackage.address: the first host of several."""
+        """The first host of several."""
         from tailrace.connectors.mongodb.client import hosts_of
 
         return hosts_of(config[MONGODB_CONNECTION_STRING]).partition(",")[0]

@@ -62,7 +62,7 @@ class MongoNow(SourceNow):
 
     @override
     def texts(self, keys: pa.Table) -> list[Key]:
-        """See SourceNow.texts: keys are texts already."""
+        """Keys are texts already."""
         return [(text,) for text in keys.column(0).to_pylist()]
 
     @override
@@ -73,7 +73,7 @@ class MongoNow(SourceNow):
     def rows_of(
         self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]
     ) -> Iterator[tuple[pa.Table, pa.Array]]:
-        """See SourceNow.rows_of: a document's text is its version."""
+        """A document's text is its version."""
         ids = [value_of(key[0]) for key in wanted]
         yield from self._read(table, {"filter": {"_id": {"$in": ids}}})
 

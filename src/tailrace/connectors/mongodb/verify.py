@@ -91,7 +91,7 @@ class MongoBench(Bench):
 
     @override
     def code(self, error: BaseException) -> str:
-        """See Bench.code: the server's code, or the class of the driver's error."""
+        """The server's code, or the class of the driver's error."""
         cause = driver_error_of(error)
         code = cause.code if isinstance(cause, OperationFailure) else None
         return type(cause).__name__ if code is None else str(code)
@@ -188,7 +188,7 @@ class MongoBench(Bench):
 
     @override
     def release(self, *tables: str) -> None:
-        """See Bench.release: a change stream makes nothing."""
+        """A change stream makes nothing."""
 
     @override
     def copy_types(self, group: str) -> None:
@@ -197,7 +197,7 @@ class MongoBench(Bench):
 
     @override
     def undo(self) -> Sequence[ProbeObject]:
-        """See Bench.undo: by collection, so that of a database of that name nothing else goes."""
+        """By collection, so that of a database of that name nothing else goes."""
         return [
             ProbeObject(f"db.getSiblingDB('{self.schema}').{table}.drop()", self._database[table].drop)
             for table in self.tables

@@ -15,7 +15,7 @@ from tailrace.config.faults import Fault
 from tailrace.config.filters import guard
 from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.config.options.spark import COMPAT_FAULTS
-from tailrace.connectors.log_ports import Committed, Watched
+from tailrace.connectors.log_ports import Committed, Connector, Watched
 from tailrace.connectors.notifications import INITIAL, SKIPPED, Notice
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.postgres import takeover
@@ -50,11 +50,12 @@ from tailrace.connectors.postgres.snapshot.server import PostgresSnapshots
 from tailrace.errors import SourceError
 from tailrace.model.structure import Structure
 from tailrace.model.table import TableId, TableSchema
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
 
-class PostgresConnector:
+class PostgresConnector(Connector):
     """Implements Connector. A position is an LSN; a range is [start, end) by commit records."""
 
     source_type = SOURCE_TYPE
@@ -74,41 +75,48 @@ class PostgresConnector:
         self._slot = config[SLOT_NAME]
         self._control = Control(config)
         self._ask = self._control.ask
-        self.snapshots = PostgresSnapshots(config, self._ask)
+        self._snapshots = PostgresSnapshots(config, self._ask)
         self._watch = PublicationWatch(self._ask)
         self._labels = EnumLabels()
         self._structures = Structures()
 
+    @property
+    @override
+    def snapshots(self) -> PostgresSnapshots:
+        return self._snapshots
+
     @cached_property
+    @override
     def identity(self) -> str:
-        """See Connector.identity: system identifier, database and slot."""
+        """System identifier, database and slot."""
         return f"{self._ask(system_identifier)}/{self.config[DATABASE_DBNAME]}/{self._slot}"
 
+    @override
     def within(self, start: int, end: int, limit: int) -> int:
-        """See Connector.within."""
         return min(end, start + limit)
 
+    @override
     def hold(self, application: str) -> None:
-        """See Connector.hold: by a lock in the database."""
+        """By a lock in the database."""
         self._control.hold(application)
 
+    @override
     def check_start(self, config: Config) -> None:
-        """See Connector.check_start."""
         self._ask(lambda connection: guard(config, Catalog(connection, config).tables()))
         self._ask(lambda connection: warn_of_triggers(connection, config))
         self._ask(lambda connection: tell_left_out(connection, config))
         if Fault.LABELS_OF_START in config[COMPAT_FAULTS]:
             self._ask(self._labels.keep)
 
+    @override
     def watch(self, config: Config) -> Watched:
-        """See Connector.watch: compares the publication."""
+        """Compares the publication."""
         added = self._watch.adapt(config)
         late = tuple((".".join(name), publication.ADDED_LATE) for name in added)
         return Watched(self._watch.look(config), late)
 
+    @override
     def tables(self, config: Config) -> list[TableSchema]:
-        """See Connector.tables."""
-
         def described(connection: psycopg.Connection) -> list[TableSchema]:
             catalog = Catalog(connection, config)
             found = (catalog.table(table) for table in catalog.tables())
@@ -116,41 +124,42 @@ class PostgresConnector:
 
         return self._ask(described)
 
+    @override
     def structures(self, config: Config, reached: Reached) -> Mapping[TableId, Structure]:
-        """See Connector.structures."""
         return self._ask(lambda connection: self._structures.read(connection, config, reached.log))
 
+    @override
     def schema(self, config: Config, table: TableId) -> TableSchema | None:
-        """See Connector.schema."""
-
         def described(connection: psycopg.Connection) -> TableSchema | None:
             found = Catalog(connection, config).table(table)
             return None if found is None else found.schema
 
         return self._ask(described)
 
+    @override
     def log_end(self) -> LogEnd:
-        """See Connector.log_end."""
         return self._control.log_end()
 
+    @override
     def committed(self, end: LogEnd) -> Committed | None:
-        """See Connector.committed."""
         if end.committed_us is None or end.inserted is None:
             return None
         return Committed(end.committed_us, end.inserted)
 
+    @override
     def measures(self, reached: int | None, end: LogEnd) -> Mapping[str, int]:
-        """See Connector.measures: the slot keeps the log from its restart_lsn on."""
+        """The slot keeps the log from its restart_lsn on."""
         found = {} if reached is None else {"lag_bytes": max(0, end.lsn - reached)}
         restart = self._ask(lambda connection: slot.restart(connection, self.config))
         return found if restart is None else {**found, "log_retained_bytes": max(0, end.lsn - restart)}
 
+    @override
     def clock_again(self, end: LogEnd) -> LogEnd:
-        """See Connector.clock_again."""
         return replace(end, clock_us=self._control.log_end().clock_us)
 
+    @override
     def begins(self, reached: Reached) -> int:
-        """See Connector.begins: at the slot's confirmed position."""
+        """At the slot's confirmed position."""
         lost = self.lost(reached)
         if lost is not None:
             raise lost.error()
@@ -159,10 +168,10 @@ class PostgresConnector:
             raise SourceError("the slot is not ready", where=f"slot {self._slot}", remedy="start again")
         return present.confirmed
 
+    @override
     def lost(
         self, reached: Reached, end: Reached | None = None, *, position: int | None = None, is_routine: bool = False
     ) -> SlotGap | None:
-        """See Connector.lost."""
         claimed = claim(reached) if position is None else LogClaim(position)
         if end is not None:
             claimed = replace(claimed, end=end.position, timeline=end.log.get("timeline"))
@@ -174,12 +183,14 @@ class PostgresConnector:
             self._control.is_new = False
         return found
 
+    @override
     def give_up(self, reached: Reached) -> None:
-        """See Connector.give_up: drops the slot."""
+        """Drops the slot."""
         self._ask(lambda connection: lost_log.given_up(connection, self.config, reached.application))
 
+    @override
     def taken_over(self, end: LogEnd) -> tuple[int, Mapping[str, Any]] | None:
-        """See Connector.taken_over: from the slot's confirmed position on, or what Debezium has sent beyond it."""
+        """From the slot's confirmed position on, or what Debezium has sent beyond it."""
         sent = takeover.last_sent(self.config)
         if sent is None:
             return None
@@ -189,8 +200,9 @@ class PostgresConnector:
             raise takeover.without_slot(self._slot)
         return max(confirmed, sent), log
 
+    @override
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[int | None, Mapping[str, Any]]:
-        """See Connector.first. A slot that exists is another pipeline's, unless slot.takeover says to use it."""
+        """A slot that exists is another pipeline's, unless slot.takeover says to use it."""
         taken = self._ask(lambda connection: slot.check_owned(connection, self.config, None))
         if taken is None or taken.confirmed is None:
             return None, remembered(slot=self._slot, moved_from=end.lsn, capturing=self._capturing({}))
@@ -198,13 +210,15 @@ class PostgresConnector:
         position = None if reads_tables else taken.confirmed
         return position, remembered(slot=self._slot, moved_from=taken.confirmed, capturing=self._capturing({}))
 
+    @override
     def again(self, reached: Reached, end: LogEnd) -> Mapping[str, Any]:
-        """See Connector.again: the slot will be moved or created."""
+        """The slot will be moved or created."""
         moved_from = claim(reached).moved_from if reached.position is None else end.lsn
         return remembered(slot=self._slot, moved_from=moved_from, capturing=self._capturing(reached.log))
 
+    @override
     def older(self, config: Config, reached: Reached, tables: Collection[TableId]) -> Collection[TableId]:
-        """See Connector.older: the catalogue has the transaction that made a table."""
+        """The catalogue has the transaction that made a table."""
         return ()
 
     def _capturing(self, log: Mapping[str, Any]) -> Capturing | None:
@@ -213,8 +227,8 @@ class PostgresConnector:
             return None
         return Capturing.at(self.config, log, self._ask(next_transaction))
 
+    @override
     def advanced(self, config: Config, reached: Reached, start: int, to: int, end: LogEnd | None) -> Mapping[str, Any]:
-        """See Connector.advanced."""
         read = self._ask(lambda connection: slot.last_read(connection, reached.application))
         last, before = max(last_commit(reached.log) or 0, read) or None, claim(reached)
         # After the end of the range is known: no row before it has a label that is added later.
@@ -227,8 +241,8 @@ class PostgresConnector:
         seen = end.seen if has_seen else before.seen
         return remembered(last, timeline=end.timeline, seen=seen, labels=labels, capturing=capturing)
 
+    @override
     def check_first(self, start: Reached, end: Reached, *, is_retry: bool) -> None:
-        """See Connector.check_first."""
         self._ask(
             lambda connection: publication.demand(
                 connection, self.config, lambda: selects.missing_grants(connection, self.config)
@@ -237,8 +251,9 @@ class PostgresConnector:
         if not is_retry and claim_of_slot(start, end).moved_from is not None:
             self._ask(lambda connection: slot.check_unread(connection, self.config))
 
+    @override
     def open_log(self, config: Config, start: Reached, end: Reached) -> None:
-        """See Connector.open_log: creates the slot, unless the log is read from its confirmed position on."""
+        """Creates the slot, unless the log is read from its confirmed position on."""
         claimed = claim_of_slot(start, end)
 
         def prepare(connection: psycopg.Connection) -> None:
@@ -253,8 +268,9 @@ class PostgresConnector:
 
         self._ask(prepare)
 
+    @override
     def ranges(self, config: Config, start: Reached, begin: int, end: Reached, *, is_whole: bool) -> Sequence[LogRange]:
-        """See Connector.ranges: a slot has one reader."""
+        """A slot has one reader."""
         xmin = None
         if self.config[XMIN_FETCH_INTERVAL_MS] > 0:
             xmin = self._ask(lambda connection: slot.xmin(connection, self.config))
@@ -271,10 +287,10 @@ class PostgresConnector:
         )
         return [wanted]
 
+    @override
     def execute(self, statement: str) -> None:
-        """See Connector.execute."""
         self._ask(lambda connection: connection.execute(statement.encode()))
 
+    @override
     def close(self) -> None:
-        """See Connector.close."""
         self._control.close()

@@ -15,7 +15,7 @@ from tailrace.connectors.postgres.snapshot.server import PostgresFailures
 from tailrace.connectors.postgres.verify_types import KEYS, TYPES
 from tailrace.connectors.probe import Answer, Expectation, Probe, ProbeObject, Wrong
 from tailrace.connectors.retry import driver_error_of
-from tailrace.connectors.sql_bench import BLOCKED_TABLES, SqlBench
+from tailrace.connectors.sql_bench import BLOCKED_TABLES, Session, SqlBench
 from tailrace.errors import SourceError
 from tailrace.override import override
 
@@ -71,7 +71,7 @@ class PostgresBench(SqlBench):
 
     @override
     def captured(self, *tables: str) -> None:
-        """See SqlBench.captured: deletes have all old values. A pipeline makes slot and publication by itself."""
+        """Deletes have all old values. A pipeline makes slot and publication by itself."""
         self.run(*(f"ALTER TABLE {self.table(table)} REPLICA IDENTITY FULL" for table in tables))
 
     @override
@@ -88,7 +88,7 @@ class PostgresBench(SqlBench):
 
     @override
     def readers_wait(self) -> bool:
-        """See SqlBench.readers_wait: never."""
+        """Never."""
         return False
 
     @override
@@ -104,7 +104,7 @@ class PostgresBench(SqlBench):
 
     @override
     def code(self, error: BaseException) -> str:
-        """See Bench.code: the SQLSTATE. Of a connection that is refused, libpq passes none on."""
+        """The SQLSTATE. Of a connection that is refused, libpq passes none on."""
         cause = driver_error_of(error)
         state = cause.sqlstate if isinstance(cause, psycopg.Error) else None
         return state or type(cause).__name__
@@ -144,7 +144,7 @@ class PostgresBench(SqlBench):
 
     @override
     def properties(self, *tables: str) -> Mapping[str, str]:
-        """See Bench.properties: slot and publication have the first table's name."""
+        """Slot and publication have the first table's name."""
         own = f"{self.schema}_{tables[0]}".lower()
         listed = ",".join(f"{self.schema}\\.{table}" for table in tables)
         return {
@@ -184,7 +184,7 @@ class PostgresBench(SqlBench):
 
     @override
     def undo(self) -> Sequence[ProbeObject]:
-        """See Bench.undo: slots keep log, so they go first."""
+        """Slots keep log, so they go first."""
         names = [f"{self.schema}_{table}".lower() for table in self.tables]
         slots = [
             ProbeObject(
@@ -280,32 +280,32 @@ def _last_kind(update: bytes) -> str:
     return kind
 
 
-class PostgresSession:
+class PostgresSession(Session):
     """Implements Session."""
 
     def __init__(self, config: Config) -> None:
         self._connection = connect(config, application="tailrace verify")
 
+    @override
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        """See Session.rows."""
         cursor = self._connection.execute(statement.encode())
         return cursor.fetchall() if cursor.description is not None else []
 
+    @override
     def together(self, *statements: str) -> None:
-        """See Session.together."""
         self.begin()
         for statement in statements:
             self.rows(statement)
         self.rows("COMMIT")
 
+    @override
     def begin(self) -> None:
-        """See Session.begin."""
         self.rows("BEGIN")
 
+    @override
     def rollback(self) -> None:
-        """See Session.rollback."""
         self.rows("ROLLBACK")
 
+    @override
     def close(self) -> None:
-        """See Session.close."""
         self._connection.close()

@@ -32,11 +32,11 @@ class CapturedTables:
         return [(table, self.size_of(table)[0]) for table in self.to_read()]
 
     def tables(self) -> list[TableId]:
-        """See Cuts.tables."""
+        """The captured tables."""
         return self.catalog.captured()
 
     def to_read(self) -> list[TableId]:
-        """See Cuts.to_read."""
+        """Those that a first snapshot reads, in the order in which it reads them."""
         tables = self.catalog.read_first()
         by = order_by_rows(self.config)
         if by != "disabled":
@@ -45,15 +45,15 @@ class CapturedTables:
         return self.in_order(tables)
 
     def in_order(self, tables: list[TableId]) -> list[TableId]:
-        """See Cuts.in_order: the tables of each database together."""
+        """Tables in the order in which they are read: those of each database together."""
         return by_database(tables, self.units())
 
     def unit(self, table: TableId) -> str:
-        """See Cuts.unit: the database."""
+        """The database, as each has a first and a last row."""
         return table.database
 
     def units(self) -> list[str]:
-        """See Cuts.units."""
+        """The databases in order."""
         return sorted(self.catalog.databases())
 
     def size_of(self, table: TableId) -> tuple[int, int]:

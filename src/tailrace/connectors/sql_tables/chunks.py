@@ -39,7 +39,7 @@ class Session(ChunkSession):
 
     @override
     def window(self, table: TableId) -> AbstractContextManager[None]:
-        """See ChunkSession.window: the marks are in the table's own database."""
+        """The marks are in the table's own database."""
         return self.signals.window(self.connection, table.database)
 
     @contextmanager
@@ -182,7 +182,7 @@ class Paging(Page):
 
     @override
     def check(self) -> None:
-        """See Page.check: the server parses it where no parenthesis is open that it could close, then in its place."""
+        """The server parses it where no parenthesis is open that it could close, then in its place."""
         if self.condition is None:
             return
         dialect, connection = self.table.dialect, self.table.connection

@@ -38,7 +38,7 @@ class Moment(Protocol):
 
     @property
     def position(self) -> Any:
-        """See SnapshotHandle.position."""
+        """Where the log continues: the rows have all changes before it."""
 
     @property
     def ts_us(self) -> int:
@@ -85,7 +85,7 @@ class Split(TableSplit):
 
 
 def read(dialect: SqlDialect, config: Config, split: Split) -> Iterator[Chunk]:
-    """See Connector.rows."""
+    """The rows of a split, as Connector.rows has them."""
     if split.structures:
         yield Chunk(split.moment.introduced(dialect, split.structures))
     if split.before:

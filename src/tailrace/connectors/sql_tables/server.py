@@ -25,7 +25,7 @@ class ReconnectingServer(Generic[C]):
         self._has_answered = False
 
     def ask(self, question: Callable[[C], T], doing: str = "the server cannot be queried") -> T:
-        """See Server.ask."""
+        """The answer to a question over the connection, which is opened again where it was lost. Raises SourceError."""
 
         def attempt() -> T:
             with self._failures.translated(doing):
@@ -47,13 +47,13 @@ class ReconnectingServer(Generic[C]):
 
     @property
     def connection(self) -> C:
-        """See Server.connection."""
+        """The connection, which is opened when it is first asked for."""
         if self._connection is None:
             self._connection = self._connect()
         return self._connection
 
     def close(self) -> None:
-        """See Server.close."""
+        """End the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -10,7 +10,7 @@ from typing import Any
 from tailrace.config import Config
 from tailrace.connectors.signal import Mark, Signal
 from tailrace.connectors.signal_source import SignalSource
-from tailrace.connectors.snapshot_ports import OnDemandSnapshots
+from tailrace.connectors.snapshot_ports import OnDemandSnapshots, SnapshotHandle
 from tailrace.connectors.snapshots import SnapshotPlace
 from tailrace.connectors.sql_tables.captured import CapturedTables
 from tailrace.connectors.sql_tables.chunks import Session
@@ -24,23 +24,24 @@ from tailrace.override import override
 
 
 @dataclass(frozen=True)
-class Handle:
+class Handle(SnapshotHandle):
     """Implements SnapshotHandle: tables are read as they are, and the log from its position on has what came since."""
 
     moment: Moment
     tells_structures: bool = False
 
     @property
+    @override
     def position(self) -> Any:
-        """See SnapshotHandle.position."""
         return self.moment.position
 
+    @override
     def is_valid(self, config: Config) -> bool:
-        """See SnapshotHandle.is_valid: nothing is held."""
+        """Nothing is held."""
         return True
 
-    def close(self) -> None:
-        """See SnapshotHandle.close."""
+    @override
+    def close(self) -> None: ...
 
 
 class SqlSnapshots(OnDemandSnapshots):
@@ -89,7 +90,7 @@ class SqlSnapshots(OnDemandSnapshots):
 
     @override
     def verified(self, config: Config, handle: Handle, place: SnapshotPlace) -> SnapshotPlace:
-        """See Snapshots.verified: a table that has another key by now is begun again."""
+        """A table that has another key by now is begun again."""
         last = place.last
         if last is None:
             return place

@@ -38,7 +38,7 @@ class SqlTablesNow(SourceNow):
     @cached_property
     @override
     def horizon(self) -> Position:
-        """See SourceNow.horizon: queried once the log had time to get what is committed by now."""
+        """Queried once the log had time to get what is committed by now."""
         with self._translated("the capture program cannot be queried"):
             self._dialect.wait_for_log(self._connection, self._config)
             return self._dialect.log_end(self._connection, self._config)
@@ -113,7 +113,7 @@ class SqlTablesNow(SourceNow):
 
     @override
     def understood(self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]) -> Iterator[pa.Table]:
-        """See SourceNow.understood: the server makes null of what is none."""
+        """The server makes null of what is none."""
         found = self._tables[table.id]
         key = found.key_of(names)
         kinds = dict(zip((column.name for column in table.columns), found.captured.types, strict=True))
@@ -137,7 +137,7 @@ class SqlTablesNow(SourceNow):
     def rows_of(
         self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]
     ) -> Iterator[tuple[pa.Table, pa.Array]]:
-        """See SourceNow.rows_of: a row's values are its version."""
+        """A row's values are its version."""
         found = self._tables[table.id]
         key = found.key_of(names)
         for start in range(0, len(wanted), _PIECE):

@@ -43,7 +43,7 @@ class SqlCuts(CapturedTables, Cuts):
 
     @override
     def splits(self, table: TableId, resumed: SnapshotPlace | None) -> list[Split]:
-        """See Cuts.splits: a table without rows has one split."""
+        """A table without rows has one split."""
         # A SELECT of the configuration may be given for schema.table, too.
         select = self._selects.get(str(table), self._selects.get(table.filtered))
         return self._of_table(table, resumed) if select is None else [self._chosen(table, select)]

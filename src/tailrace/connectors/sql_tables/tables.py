@@ -147,7 +147,7 @@ class SqlCatalog(Protocol):
     filter: TableFilter
     columns: ColumnRules
     unique_at_commit: bool = False
-    """See TableSchema: whether the database verifies keys at the end of a statement, and not with each of its rows."""
+    """Whether the database verifies keys at the end of a statement, and not with each of its rows."""
 
     def databases(self) -> list[str]:
         """The names of the databases, as the server writes them. Raises SourceError for one that is not there."""

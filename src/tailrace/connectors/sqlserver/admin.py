@@ -138,7 +138,7 @@ class SqlServerAdmin(ChangeTableAdmin):
 
     @override
     def comments(self) -> dict[TableId, str]:
-        """See Admin.comments: the extended property MS_Description, as the tools of SQL Server write it."""
+        """The extended property MS_Description, as the tools of SQL Server write it."""
 
         def found(connection: Connection) -> dict[TableId, str]:
             catalog, said = Catalog(connection, self.config), {}
@@ -162,7 +162,7 @@ class SqlServerAdmin(ChangeTableAdmin):
 
     @override
     def problems(self, *, begun: bool) -> list[Finding]:
-        """See Admin.problems: tables without a capture instance, and an Agent that does not run."""
+        """Tables without a capture instance, and an Agent that does not run."""
 
         def found(connection: Connection) -> list[Finding]:
             catalog, place = Catalog(connection, self.config), platform(connection)
@@ -181,7 +181,7 @@ class SqlServerAdmin(ChangeTableAdmin):
 
     @override
     def extend(self, tables: Sequence[TableId]) -> list[str]:
-        """See Admin.extend: a table without a capture instance gets one."""
+        """A table without a capture instance gets one."""
 
         def enabled(connection: Connection) -> list[str]:
             catalog = Catalog(connection, self.config)

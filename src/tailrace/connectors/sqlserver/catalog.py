@@ -202,7 +202,7 @@ class Catalog(tables.Catalog):
 
     @override
     def guard(self, found: CapturedTable, number: int) -> None:
-        """See Catalog.guard: masks, and security policies that hide rows."""
+        """Masks, and security policies that hide rows."""
         guard(self.connection, found.schema.id, number, {column.name for column in found.schema.columns})
 
     def _key(self, database: str, number: int) -> tuple[str, ...]:

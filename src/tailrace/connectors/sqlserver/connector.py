@@ -59,7 +59,7 @@ class SqlServerConnector(ChangeTableConnector):
     @cached_property
     @override
     def identity(self) -> str:
-        """See Connector.identity: the databases by name.
+        """The databases by name.
 
         The server's name and the time when a database was made differ from node to node of an availability group or a
         failover group. That it is the same log its commits say, see Dialect.commit.
@@ -69,7 +69,7 @@ class SqlServerConnector(ChangeTableConnector):
 
     @override
     def within(self, start: LsnPosition, end: LsnPosition, limit: int) -> LsnPosition:
-        """See Connector.within: as many transactions of each database as the configuration says."""
+        """As many transactions of each database as the configuration says."""
         most = self.config[MAX_ITERATION_TRANSACTIONS]
         if not most:
             return end
@@ -120,7 +120,7 @@ class SqlServerConnector(ChangeTableConnector):
 
     @override
     def older(self, config: Config, reached: Reached, tables: Collection[TableId]) -> Collection[TableId]:
-        """See Connector.older: the rows of tables whose capture instances are new are compared with the log."""
+        """The rows of tables whose capture instances are new are compared with the log."""
         known = reached.log.get(INSTANCES, {})
         met = {
             (database, schema, table) for database, names in known.items() for _, schema, table, *_ in names.values()

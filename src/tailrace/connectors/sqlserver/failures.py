@@ -61,7 +61,7 @@ class SqlServerFailures(Failures):
 
     @override
     def is_refused(self, error: BaseException) -> bool:
-        """See Failures.is_refused: the database cannot be opened, as is said of one that does not exist, too."""
+        """The database cannot be opened, as is said of one that does not exist, too."""
         return number_of(error) in _NOT_OPEN
 
     @override
@@ -75,7 +75,7 @@ class SqlServerFailures(Failures):
 
     @override
     def line(self, error: BaseException) -> str:
-        """See Failures.line: the server's own words."""
+        """The server's own words."""
         text = _text(error)
         return text.partition("DB-Lib error")[0].strip().partition("\n")[0] or text.strip().partition("\n")[0]
 

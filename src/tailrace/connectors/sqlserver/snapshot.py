@@ -126,15 +126,14 @@ class SqlServerDialect(Dialect):
 
     @override
     def texts(self, values: Sequence[Any]) -> tuple[str | None, ...]:
-        """See Dialect.texts: the server has printed them."""
+        """The server has printed them."""
         return tuple(values)
 
     @override
     def literal(self, kind: SqlType, value: str) -> str:
-        """See Dialect.literal.
-
-        A text gets the code page of its column here. By itself it would get that of the current database, in which what
-        the page lacks becomes a question mark ("CAST and CONVERT": "the output expression has the same collation").
+        """A text gets the code page of its column here. By itself it would get that of the current database, in which
+        what the page lacks becomes a question mark ("CAST and CONVERT": "the output expression has the same
+        collation").
         """
         expression = statements.text(value)
         if kind.name in ("char", "varchar") and kind.collation is not None:
@@ -155,7 +154,7 @@ class SqlServerDialect(Dialect):
 
     @override
     def size_of(self, connection: Connection, table: TableId, number: int) -> tuple[int, int]:
-        """See Dialect.size_of: 0 where the login may not see them."""
+        """0 where the login may not see them."""
         rows = connection.rows(_SIZE.format(db=statements.name(table.database), id=number))
         return (int(rows[0][0] or 0) * _PAGE, int(rows[0][1] or 0)) if rows else (0, 0)
 
@@ -181,7 +180,7 @@ class SqlServerDialect(Dialect):
 
     @override
     def locked(self, connection: Connection, config: Config, table: TableId) -> str | None:
-        """See Dialect.locked: with the level `exclusive`."""
+        """With the level `exclusive`."""
         if config[SNAPSHOT_ISOLATION_MODE] != "exclusive" or config[SNAPSHOT_LOCKING_MODE] == "none":
             return None
         if is_read_only(config):
@@ -199,7 +198,7 @@ class SqlServerDialect(Dialect):
 
     @override
     def rows_soon(self, connection: Connection, statement: str) -> list[Row]:
-        """See Dialect.rows_soon: without row versions a reader waits for a writer's transaction to end."""
+        """Without row versions a reader waits for a writer's transaction to end."""
         connection.run(f"SET LOCK_TIMEOUT {_PATIENCE_MS}")
         try:
             return connection.rows(statement)
@@ -209,7 +208,7 @@ class SqlServerDialect(Dialect):
 
     @override
     def parse(self, connection: Connection, query: str) -> None:
-        """See Dialect.parse: as a text, so that nothing of it runs whatever it is."""
+        """As a text, so that nothing of it runs whatever it is."""
         text = statements.text(query)
         found = connection.rows(
             f"SELECT error_number, error_message FROM sys.dm_exec_describe_first_result_set({text}, NULL, 0)"
@@ -250,7 +249,7 @@ class SqlServerDialect(Dialect):
 
     @override
     def commit(self, connection: Connection, database: str, lsn: str) -> str | None:
-        """See Dialect.commit: its time and its transaction. Its row is in the database, and so on all of its nodes."""
+        """Its time and its transaction. Its row is in the database, and so on all of its nodes."""
         return commit(connection, database, lsn)
 
     @override

@@ -12,7 +12,7 @@ from tailrace.config.options.databases import DATABASE_NAMES
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.probe import ProbeObject, Wrong
 from tailrace.connectors.retry import driver_error_of
-from tailrace.connectors.sql_bench import SqlBench
+from tailrace.connectors.sql_bench import Session, SqlBench
 from tailrace.connectors.sqlserver.admin import SqlServerAdmin
 from tailrace.connectors.sqlserver.client import connect
 from tailrace.connectors.sqlserver.snapshot import DIALECT
@@ -103,7 +103,7 @@ class SqlServerBench(SqlBench):
 
     @override
     def code(self, error: BaseException) -> str:
-        """See Bench.code: the server's or the driver's number."""
+        """The server's or the driver's number."""
         cause = driver_error_of(error)
         number = cause.args[0] if cause.args else None
         # The driver gives the number of an error of the login with its text.
@@ -162,31 +162,31 @@ class SqlServerBench(SqlBench):
         self.run(dropping)
 
 
-class SqlServerSession:
+class SqlServerSession(Session):
     """Implements Session."""
 
     def __init__(self, config: Config) -> None:
         self._connection = connect(config, "tailrace verify")
 
+    @override
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        """See Session.rows."""
         return self._connection.rows(statement)
 
+    @override
     def together(self, *statements: str) -> None:
-        """See Session.together."""
         self.begin()
         for statement in statements:
             self.rows(statement)
         self.rows("COMMIT")
 
+    @override
     def begin(self) -> None:
-        """See Session.begin."""
         self.rows("BEGIN TRANSACTION")
 
+    @override
     def rollback(self) -> None:
-        """See Session.rollback."""
         self.rows("IF @@TRANCOUNT > 0 ROLLBACK")
 
+    @override
     def close(self) -> None:
-        """See Session.close."""
         self._connection.close()

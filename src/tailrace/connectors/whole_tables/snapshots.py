@@ -50,11 +50,11 @@ class Moment:
         return self.name
 
     def is_valid(self, config: Config) -> bool:
-        """See SnapshotHandle.is_valid: whether the log still has the position."""
+        """Whether the log still has the position."""
         return not self.position < self.connector(config).log_begin()
 
     def close(self) -> None:
-        """See SnapshotHandle.close: nothing keeps the rows of a position."""
+        """Nothing keeps the rows of a position."""
 
 
 def read(source: WholeSource, config: Config, split: TableSplit) -> Iterator[Chunk]:
@@ -125,7 +125,7 @@ class WholeSnapshots(OnDemandSnapshots):
         place: SnapshotPlace | None,
         plan: Callable[[Cuts], list[TableSplit]],
     ) -> list[TableSplit]:
-        """See Snapshots.cut. Raises SourceError for a signal with a SELECT, which nothing here could run."""
+        """Raises SourceError for a signal with a SELECT, which nothing here could run."""
         if wanted is not None and any(wanted.values()):
             what = "this source takes no conditions in blocking snapshots"
             raise SourceError(what, where=", ".join(wanted), remedy="send the signal without additional-conditions")

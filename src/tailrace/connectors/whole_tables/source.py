@@ -21,10 +21,10 @@ class WholeSource(Protocol):
 
     @property
     def identity(self) -> str:
-        """See Connector.identity."""
+        """What identifies the source; a checkpoint belongs to one."""
 
     def parse(self, text: str) -> Any:
-        """See Connector.parse."""
+        """The position of a text that a position gave."""
 
     def log_begin(self) -> Any:
         """The position from which the log is there."""

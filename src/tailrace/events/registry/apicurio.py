@@ -56,7 +56,8 @@ from tailrace.events.registry.http import (
     split_url,
 )
 from tailrace.events.registry.oauth import Credentials
-from tailrace.events.registry.registry import AVRO, Wanted, refused, unlike, unregistered
+from tailrace.events.registry.registry import AVRO, Registry, Wanted, refused, unlike, unregistered
+from tailrace.override import override
 
 _PATH_3, _PATH_2 = "/apis/registry/v3", "/apis/registry/v2"
 _DEFAULT = "default"
@@ -193,7 +194,7 @@ class Artifact:
     references: tuple[tuple[str, Artifact], ...] = ()
 
 
-class ApicurioRegistry:
+class ApicurioRegistry(Registry):
     """Implements Registry by Apicurio's REST API."""
 
     def __init__(self, settings: ApicurioSettings) -> None:
@@ -204,21 +205,21 @@ class ApicurioRegistry:
     def _http(self) -> RegistryConnection:
         return RegistryConnection(self._settings.address)
 
+    @override
     def name(self, wanted: Wanted) -> str:
-        """See Registry."""
         group, name = self._settings.place(wanted)
         return name if group == _DEFAULT else f"{group}/{name}"
 
+    @override
     def about(self) -> str:
-        """See Registry."""
         with closing(RegistryConnection(self._settings.address, AT_ONCE_SECONDS)) as http:
             answer = http.ask("GET", "/system/info")
         if not answer.is_good:
             raise self._failed("the registry", answer)
         return f"{self._settings.address.shown} answers, {answer.body.get('name')} {answer.body.get('version')}"
 
+    @override
     def id(self, wanted: Wanted) -> int:
-        """See Registry."""
         settings = self._settings
         if settings.registers:
             return int(self._registered(wanted, artifact(self._settings, wanted))[settings.id_name])
@@ -226,8 +227,9 @@ class ApicurioRegistry:
             return self._latest_id(wanted)
         return self._found(wanted)
 
+    @override
     def refusal(self, wanted: Wanted) -> SinkError | None:
-        """See Registry. With API 2 the compatibility is not asked for ahead, as it has no request that only tries."""
+        """With API 2 the compatibility is not asked for ahead, as it has no request that only tries."""
         try:
             if not self._settings.registers:
                 self.id(wanted)

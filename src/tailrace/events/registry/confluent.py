@@ -50,7 +50,8 @@ from tailrace.events.registry.http import (
     split_url,
 )
 from tailrace.events.registry.oauth import Credentials
-from tailrace.events.registry.registry import AVRO, JSON, Wanted, invalid, refused, unlike, unregistered
+from tailrace.events.registry.registry import AVRO, JSON, Registry, Wanted, invalid, refused, unlike, unregistered
+from tailrace.override import override
 
 _NOT_FOUND, _CONFLICT, _INVALID = 404, 409, 422
 _LEVEL, _TRANSITIVE, _OPEN = "compatibilityLevel", "_TRANSITIVE", "READWRITE"
@@ -154,7 +155,7 @@ def _client(own: Config, prefix: str) -> Credentials:
     )
 
 
-class ConfluentRegistry:
+class ConfluentRegistry(Registry):
     """Implements Registry by the REST API of Confluent's."""
 
     def __init__(self, settings: ConfluentSettings) -> None:
@@ -164,12 +165,12 @@ class ConfluentRegistry:
     def _http(self) -> RegistryConnection:
         return RegistryConnection(self._settings.address)
 
+    @override
     def name(self, wanted: Wanted) -> str:
-        """See Registry."""
         return self._settings.subject(wanted)
 
+    @override
     def about(self) -> str:
-        """See Registry."""
         with closing(RegistryConnection(self._settings.address, AT_ONCE_SECONDS)) as http:
             answer = http.ask("GET", "/subjects")
             if not answer.is_good:
@@ -177,8 +178,8 @@ class ConfluentRegistry:
             level = http.setting("/config", _LEVEL)
         return f"{self._settings.address.shown} answers, subjects: {len(answer.body)}, rule {level or 'unknown'}"
 
+    @override
     def id(self, wanted: Wanted) -> int:
-        """See Registry."""
         settings, subject = self._settings, self.name(wanted)
         if settings.registers:
             answer = self._http.ask("POST", _path(subject, "/versions"), _body(wanted), self._query())
@@ -200,8 +201,8 @@ class ConfluentRegistry:
                 raise unlike(subject, difference, f"{settings.prefix}.use.latest.version")
         return int(answer.body["id"])
 
+    @override
     def refusal(self, wanted: Wanted) -> SinkError | None:
-        """See Registry."""
         settings, subject = self._settings, self.name(wanted)
         if not settings.registers:
             try:

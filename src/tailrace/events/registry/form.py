@@ -22,7 +22,7 @@ from tailrace.config.options.converters import (
 from tailrace.events.avro.datums import joined
 from tailrace.events.avro.schema import AvroSettings, Node
 from tailrace.events.converter import Converter
-from tailrace.events.form import Entry
+from tailrace.events.form import Entry, Form
 from tailrace.events.parts import Parts
 from tailrace.events.records import Header, RecordPart
 from tailrace.events.registry.apicurio import ApicurioRegistry, ApicurioSettings
@@ -31,13 +31,14 @@ from tailrace.events.registry.languages import Avro, ConnectJson, Ids, JsonSchem
 from tailrace.events.registry.registry import Registry, Wanted, known_id
 from tailrace.model.arrow import is_constant
 from tailrace.model.schema import ConnectSchema
+from tailrace.override import override
 
 _HEADER_BYTES = 8  # a long
 _MOST_SCHEMAS = 10_000  # guessed
 
 
 @dataclass
-class RegistryForm:
+class RegistryForm(Form):
     """Keys or values under one configuration. An id has `id_bytes` bytes, or stands in headers."""
 
     part: str
@@ -52,10 +53,11 @@ class RegistryForm:
     _schemas: dict[int, tuple[ConnectSchema, Node, str]] = field(default_factory=dict)
 
     @property
+    @override
     def kind(self) -> pa.DataType:
-        """See Form."""
         return self.language.kind
 
+    @override
     def parts(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
         """The bytes of each record, of which `topics` are the topics. Raises DecodeError and SinkError."""
         ids = None
@@ -69,6 +71,7 @@ class RegistryForm:
             values = [pc.if_else(part.values.is_valid(), whole, pa.scalar(None, whole.type))]
         return values
 
+    @override
     def headers(self, part: RecordPart, topics: pa.Array) -> list[Entry]:
         """The headers that name the schemas, by record; none where the ids stand before the datums."""
         if not self.in_headers:

@@ -17,6 +17,7 @@ from tailrace.events.registry.registry import AVRO, CONNECT, JSON
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.text import json as text
 from tailrace.model.text.strings import quote_wide
+from tailrace.override import override
 
 _MAGIC = b"\x00"
 
@@ -52,25 +53,25 @@ class Language(Protocol):
 
 
 @dataclass(frozen=True)
-class Avro:
+class Avro(Language):
     """Avro, by the rules of AvroData."""
 
     settings: AvroSettings
     name, writes_null = AVRO, False
     kind = pa.binary()
 
+    @override
     def described(self, schema: ConnectSchema) -> tuple[Any, str]:
-        """See Language."""
         node = avro_schema(schema, self.settings)
         return node, schema_text(node)
 
+    @override
     def parts(self, values: pa.Array, schema: ConnectSchema, ids: Ids | None) -> Parts:
-        """See Language."""
         return datums(values, schema, self.settings, () if ids is None else (_MAGIC, ids.octets))
 
 
 @dataclass(frozen=True)
-class JsonSchema:
+class JsonSchema(Language):
     """JSON Schema as Confluent's converter has it; with `closed` objects have no further properties."""
 
     style: text.Style
@@ -78,30 +79,30 @@ class JsonSchema:
     name, writes_null = JSON, True
     kind = pa.binary()
 
+    @override
     def described(self, schema: ConnectSchema) -> tuple[Any, str]:
-        """See Language."""
         node = json_schema(schema, self.style, self.closed)
         return node, json_schema_text(node)
 
+    @override
     def parts(self, values: pa.Array, schema: ConnectSchema, ids: Ids | None) -> Parts:
-        """See Language."""
         written = json_parts(RecordPart(schema, values), self.style)
         return written if ids is None else flat(_MAGIC, ids.octets, written)
 
 
 @dataclass(frozen=True)
-class ConnectJson:
+class ConnectJson(Language):
     """Connect's own schemas and JSON, as Apicurio's ExtJsonConverter has them."""
 
     style: text.Style
     name, writes_null = CONNECT, False
     kind = pa.string()
 
+    @override
     def described(self, schema: ConnectSchema) -> tuple[Any, str]:
-        """See Language."""
         return schema.to_json(), text.schema_text(schema, self.style, quote_wide)
 
+    @override
     def parts(self, values: pa.Array, schema: ConnectSchema, ids: Ids | None) -> Parts:
-        """See Language."""
         written = json_parts(RecordPart(schema, values), self.style)
         return written if ids is None else flat('{"schemaId":', ids.numbers, ',"payload":', written, "}")

@@ -26,7 +26,7 @@ class KafkaProbe:
         self._client = AdminClient(properties)
 
     def look(self, seconds: float) -> tuple[str, bool] | None:
-        """See Probe."""
+        """Why the brokers cannot be reached, and whether that may pass; None where they answer."""
         kafka = library()
         self._reason = None
         try:

@@ -17,9 +17,11 @@ import pyarrow.compute as pc
 from tailrace.model.change import DELETE, TRUNCATE, UPDATE
 from tailrace.model.native import with_whole
 from tailrace.model.table import TableSchema
+from tailrace.override import override
 from tailrace.sinks.replica import descriptions, fold
 from tailrace.sinks.replica.codes import row_codes
 from tailrace.sinks.replica.evolve import aligned, fitted, takes_over
+from tailrace.sinks.replica.kept import Contents
 from tailrace.sinks.replica.marks import Extent, LogPlace, Record, Tally
 from tailrace.sinks.replica.modes import STAMP, Mode
 from tailrace.sinks.replica.old_values import with_old_values
@@ -36,11 +38,12 @@ _SECOND = ".0"
 _AGAIN = "its rows are being read again"
 
 
-class Changes:
+class Changes(Contents):
     """Implements Contents."""
 
+    @override
     def bring(self, work: Work, part: Part, *, replaces: bool, beside: Table | None, is_copy: bool) -> TableReport:
-        """See Contents. Rows of a snapshot that replace others follow a row that says that the table is empty."""
+        """Rows of a snapshot that replace others follow a row that says that the table is empty."""
         placed, tally, mode = part.placed(work.progress), work.tally, work.place.mode
         base = start(work.progress, part.extent, begins=replaces)
         is_emptied = replaces and work.target is not None and work.target.count() > 0
@@ -56,15 +59,16 @@ class Changes:
         again = _AGAIN if is_emptied and part.request is not None else None
         return identified(TableReport(work.place.table, found.num_rows, lacking=lacking or unknown or again), target)
 
+    @override
     def clear(self, work: Work, extent: Extent | None, at: int | None) -> None:
-        """See Contents."""
         tally, mode = work.tally, work.place.mode
         row = _emptied(mode, work.progress.place, tally, work.time(at))
         mark = work.progress.mark(extent or Extent(0), replace(tally, reads=tally.reads + 1))
         work.there.append(aligned(row, work.there.schema), mark)
 
+    @override
     def move(self, work: Work, source: Table, extent: Extent, at: int | None) -> Table:
-        """See Contents. The log of a table is under the name that it had; under the new one it is read again."""
+        """The log of a table is under the name that it had; under the new one it is read again."""
         tally, mode = work.tally, work.place.mode
         row = _emptied(mode, work.progress.place, tally, work.time(at))
         mark = work.progress.mark(extent, replace(tally, reads=tally.reads + 1))
@@ -73,8 +77,9 @@ class Changes:
         work.target.append(aligned(row, work.target.schema), mark)
         return work.target
 
+    @override
     def swap(self, work: Work, copy: Table | None, held: Record) -> None:
-        """See Contents. The rows of a table that is read again are added as they come: without a copy none was read."""
+        """The rows of a table that is read again are added as they come: without a copy none was read."""
         assert copy is None
         tally, mode = work.tally, work.place.mode
         row = _emptied(mode, work.progress.place, tally, work.time(None))

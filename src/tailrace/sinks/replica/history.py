@@ -14,10 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.model.change import READ
+from tailrace.override import override
 from tailrace.sinks.replica import descriptions
 from tailrace.sinks.replica.codes import row_codes
 from tailrace.sinks.replica.digest import Hashes, row_hashes
 from tailrace.sinks.replica.evolve import aligned, evolution, fitted, takes_over
+from tailrace.sinks.replica.kept import Contents
 from tailrace.sinks.replica.lookup import joined, places_of, with_moved
 from tailrace.sinks.replica.marks import Extent, LogPlace, Record, Tally, newest
 from tailrace.sinks.replica.modes import STAMP, Mode
@@ -31,11 +33,11 @@ from tailrace.sinks.replica.writing import Work, created, evolve, identified, mi
 _NONE: Hashes = np.zeros(0, np.uint64)
 
 
-class History:
+class History(Contents):
     """Implements Contents."""
 
+    @override
     def bring(self, work: Work, part: Part, *, replaces: bool, beside: Table | None, is_copy: bool) -> TableReport:
-        """See Contents."""
         placed, before = part.placed(work.progress), work.tally
         stamps = stamped(placed, before, start(work.progress, part.extent, begins=replaces))
         begun = None if not replaces else int(stamps.at[0]) if len(stamps.at) else now(before)
@@ -45,15 +47,16 @@ class History:
         report = TableReport(work.place.table, found.net.upserted, found.deleted, lacking=lacking)
         return identified(report, target)
 
+    @override
     def clear(self, work: Work, extent: Extent | None, at: int | None) -> None:
-        """See Contents."""
         ends_at = work.time(at)
         mark = work.progress.mark(extent or Extent(0), _not_before(work.tally, ends_at))
         rows = _ended(work.there, work.there.schema, work.place.mode, ends_at)
         work.overwrite(_stream(work.there.schema, rows), mark, reshapes=False)
 
+    @override
     def move(self, work: Work, source: Table, extent: Extent, at: int | None) -> Table:
-        """See Contents. A name has the history of all that had it: the versions of the table before end."""
+        """A name has the history of all that had it: the versions of the table before end."""
         mode, base = work.place.mode, work.progress.place
         record = newest(source)
         former = None if record is None or record.tally is None else record.tally.clock
@@ -64,8 +67,9 @@ class History:
         fields = pa.schema([each for each in source.schema if each.name not in mode.columns.values()])
         return _replaced(work, fields, moment, begun, _NONE, work.progress.mark(extent, tally))
 
+    @override
     def swap(self, work: Work, copy: Table | None, held: Record) -> None:
-        """See Contents. Versions whose row is the copy's as well stay."""
+        """Versions whose row is the copy's as well stay."""
         mode, moment = work.place.mode, work.time(None)
         tally = _not_before(work.tally, moment)
         if copy is None:

@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.override import override
 from tailrace.sinks.replica import descriptions
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.evolve import aligned, fitted, takes_over
 from tailrace.sinks.replica.fold import COUNT, Net, fold
+from tailrace.sinks.replica.kept import Contents
 from tailrace.sinks.replica.lookup import with_moved
 from tailrace.sinks.replica.marks import Extent, Record
 from tailrace.sinks.replica.parts import Part
@@ -22,9 +24,10 @@ from tailrace.sinks.replica.target import Target
 from tailrace.sinks.replica.writing import Work, created, evolve, identified, missing_values, repeated, sum_of
 
 
-class Latest:
+class Latest(Contents):
     """Implements Contents."""
 
+    @override
     def bring(
         self,
         work: Work,
@@ -34,7 +37,6 @@ class Latest:
         beside: Table | None,
         is_copy: bool,
     ) -> TableReport:
-        """See Contents."""
         batch, place, target = work.batch, work.place, work.target
         net, mark = fold(part.left(work.progress)), work.progress.mark(part.extent)
         if target is None:
@@ -44,18 +46,18 @@ class Latest:
             lacking = _apply(batch, place, target, net, mark, replaces=replaces, beside=beside, is_copy=is_copy)
         return identified(TableReport(place.table, net.upserted, net.deleted, lacking=lacking), target)
 
+    @override
     def clear(self, work: Work, extent: Extent | None, at: int | None) -> None:
-        """See Contents."""
         target = work.there
         mark = repeated(target, work.batch, work.place.table) if extent is None else work.progress.mark(extent)
         target.overwrite(target.schema.empty_table(), mark, reshapes=False)
 
+    @override
     def move(self, work: Work, source: Table, extent: Extent, at: int | None) -> Table:
-        """See Contents."""
         return work.overwrite(streamed(source, source.schema), work.progress.mark(extent), reshapes=True)
 
+    @override
     def swap(self, work: Work, copy: Table | None, held: Record) -> None:
-        """See Contents."""
         mark = work.progress.swapped(held)
         if copy is not None:
             work.overwrite(streamed(copy, copy.schema), mark, reshapes=True)

@@ -271,7 +271,7 @@ def _evolve(
     fields: pa.Schema,
     described: TableSchema | None,
 ) -> str | None:
-    """See writing.evolve, which does it where older rows get values; why the table's rows may differ then."""
+    """Give a table the columns of a batch, where older rows get values by writing.evolve; why its rows may differ."""
     if described is not None:
         return writing.evolve(batch, place, target, described, fields)[0]
     change = evolution(target.schema, fields, place.table)
@@ -282,7 +282,7 @@ def _evolve(
 
 
 def _alter(session: SparkSession, batch: MicroBatch, table: str, extent: Extent, change: SchemaChange) -> int | None:
-    """See writing._alter."""
+    """Follow a schema change in one commit; the table's version then, None where there was nothing to do."""
     place = batch.target(table)
     target = place.open()
     progress = batch.progress(table, target)
@@ -301,7 +301,7 @@ def _alter(session: SparkSession, batch: MicroBatch, table: str, extent: Extent,
 
 
 def _copy(session: SparkSession, batch: MicroBatch, old: Stop, new: Stop) -> None:
-    """See writing.copy."""
+    """Make one table what another is, once; one that is not there has no rows."""
     source, place = batch.target(old.table), batch.target(new.table)
     progress = batch.progress(new.table, place.open())
     if source.open() is None:
@@ -315,7 +315,7 @@ def _copy(session: SparkSession, batch: MicroBatch, old: Stop, new: Stop) -> Non
 
 
 def _clear(session: SparkSession, batch: MicroBatch, table: str, extent: Extent) -> int | None:
-    """See writing.clear."""
+    """Take all rows from a table, once; its version then."""
     place = batch.target(table)
     target = place.open()
     progress = batch.progress(table, target)

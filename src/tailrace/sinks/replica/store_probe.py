@@ -15,7 +15,7 @@ class StoreProbe:
         self._root, self._options = root, dict(storage_options)
 
     def look(self, seconds: float) -> tuple[str, bool] | None:
-        """See Probe."""
+        """Why the storage cannot be reached, and whether that may pass; None where it answers."""
         try:
             lake_at(self._root, self._options).look(seconds)
         except (*ERRORS, ValueError) as error:

@@ -53,7 +53,7 @@ def captured_time(connection: Connection, config: Config) -> datetime | None:
 
 
 def captured_us(connection: Connection, config: Config) -> int | None:
-    """See Dialect.captured_us: SYNCHTIME of the global record, which the program sets when it has read that far."""
+    """Up to when commits are captured: SYNCHTIME of the global record, set when the program has read that far."""
     found: datetime | None = connection.value(_TIME_UTC.format(control=control(config)))
     return None if found is None else round(found.replace(tzinfo=timezone.utc).timestamp() * 1_000_000)
 

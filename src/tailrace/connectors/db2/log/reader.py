@@ -56,7 +56,7 @@ class RegisteredTable(ChangeTable):
 
     @override
     def rows(self, found: Block) -> ChangeRows:
-        """See ChangeTable.rows: kinds are DELETED, INSERTED and AFTER_ALONE, as one row does not tell more.
+        """Kinds are DELETED, INSERTED and AFTER_ALONE, as one row does not tell more.
 
         Raises DecodeError for another operation.
         """
@@ -83,7 +83,7 @@ class RegisteredTable(ChangeTable):
 
     @override
     def incomplete(self, found: ChangeTableRows) -> Mapping[str, pa.Array]:
-        """See ChangeTable.incomplete: of a row that is gone by now nothing has the large objects any more."""
+        """Of a row that is gone by now nothing has the large objects any more."""
         if not self.large:
             return {}
         is_gone = pc.and_(pc.equal(found.mask, _GONE.encode()), pc.is_valid(found.after))
@@ -94,7 +94,7 @@ class RegisteredTable(ChangeTable):
 
     @override
     def whole(self, rows: ChangeRows) -> ChangeRows:
-        """See ChangeTable.whole: a D whose next row in the commit is an I is an update, which has the change of the I.
+        """A D whose next row in the commit is an I is an update, which has the change of the I.
 
         That is all the reference engine looks at, too: with another key it is an update of the key.
         """

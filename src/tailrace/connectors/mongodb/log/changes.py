@@ -61,7 +61,7 @@ def close_streams() -> None:
 
 
 def changes(config: Config, wanted: LogRange) -> Iterator[Chunk]:
-    """See Connector.changes."""
+    """The changes of a range, as Connector.changes has them."""
     key = (*sorted(config.given.items()), config.tables)
     stream = _open.pop(key, None)
     if stream is None or stream.position != wanted.start:

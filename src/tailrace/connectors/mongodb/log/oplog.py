@@ -67,7 +67,7 @@ class Oplog:
         self.position = end
 
     def set_name(self) -> str:
-        """See ChangeStream.set_name."""
+        """The name of the replica set."""
         return set_name(self.client())
 
     def close(self) -> None:
@@ -96,14 +96,14 @@ class Oplog:
                 yield event
 
     def document(self, namespace: str, key: bytes) -> bytes | None:
-        """See Lookup.document. Only patches show what is left of an array."""
+        """The document as it is now. Only patches show what is left of an array."""
         if not record_format.is_debezium_1(self._config) or is_for_replica(self._config):
             return None
         database, _, collection = namespace.partition(".")
         return first_of(self.client(), table_id(database, collection), {"filter": RawBSONDocument(key)})
 
     def entry(self, time: int) -> bytes:
-        """See Lookup.entry."""
+        """The entry of the oplog."""
         found = first_of(self.client(), _OPLOG, {"filter": {"ts": timestamp(time)}, **_MAJORITY})
         if found is not None:
             return found

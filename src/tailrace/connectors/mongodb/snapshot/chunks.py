@@ -35,7 +35,7 @@ from tailrace.connectors.mongodb.snapshot.user_filter import limit, user_filter
 from tailrace.connectors.refusals import refusals
 from tailrace.connectors.signal_source import SignalSource
 from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable, Page
-from tailrace.connectors.snapshots import Flags, PagingKey, Unread
+from tailrace.connectors.snapshots import Fence, Flags, PagingKey, Unread
 from tailrace.errors import SourceError
 from tailrace.model.arrow import flags
 from tailrace.model.change import COMMIT, ChangeBatch
@@ -44,7 +44,7 @@ from tailrace.override import override
 
 
 @dataclass(frozen=True, slots=True)
-class ReadTime:
+class ReadTime(Fence):
     """Implements Fence: the position behind the cluster time of a read."""
 
     position: str
@@ -54,8 +54,8 @@ class ReadTime:
         """From its text."""
         return ReadTime(text)
 
+    @override
     def supersedes(self, batch: ChangeBatch) -> Flags:
-        """See Fence."""
         return flags(pc.greater_equal(batch.rows.column(COMMIT), self.position))
 
 
@@ -114,7 +114,7 @@ class TableAtTime(ChunkTable):
 
     @override
     def page(self, condition: str | None, surrogate: str | None) -> Paging:
-        """See ChunkTable.page: by `_id`."""
+        """By `_id`."""
         return Paging(self, condition)
 
     @override
@@ -127,7 +127,7 @@ class TableAtTime(ChunkTable):
 
     @override
     def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
-        """See ChunkTable.rows_of: keys are texts as events have them."""
+        """Keys are texts as events have them."""
         wanted = [value_of(key[0]) for key in keys]
         found = self.read({"filter": {"_id": {"$in": wanted}}, "hint": {"_id": 1}})
         there = set(found.field(self.schema.key[0]).to_pylist())
@@ -136,7 +136,7 @@ class TableAtTime(ChunkTable):
 
     @override
     def source(self, count: int, end: str) -> pa.StructArray:
-        """See ChunkTable.source: the time of the read."""
+        """The time of the read."""
         columns = [pa.nulls(count, field.type) for field in SOURCE_TYPE]
         columns[0] = pa.repeat(pa.scalar(self.time & 0xFFFFFFFF, pa.int32()), count)
         return pa.StructArray.from_arrays(columns, fields=list(SOURCE_TYPE))
@@ -163,7 +163,7 @@ class Paging(Page):
 
     @override
     def check(self) -> None:
-        """See Page.check: the server reads the filter, of no document."""
+        """The server reads the filter, of no document."""
         if self.condition is not None:
             self._first({"filter": {"$and": [{"_id": {"$in": []}}, user_filter(self.condition)]}})
 

@@ -51,7 +51,7 @@ class Moment:
 
     @property
     def position(self) -> str:
-        """See SnapshotHandle.position: the rows have all changes of that time."""
+        """Where the log continues: the rows have all changes of that time."""
         return end_of(self.time)
 
     @override
@@ -90,7 +90,7 @@ class Split(TableSplit):
 
 
 def read(config: Config, split: Split) -> Iterator[Chunk]:
-    """See Connector.rows. Raises SourceError where the server no longer has that time."""
+    """The rows of a split, as Connector.rows has them. Raises SourceError where the server no longer has that time."""
     if split.before:
         yield Chunk([], controls=notify(config, split.before))
     client = connect(config, "tailrace snapshot reader")

@@ -23,30 +23,31 @@ from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS
 from tailrace.connectors.signal import Mark, Signal
 from tailrace.connectors.signal_source import SignalSource
-from tailrace.connectors.snapshot_ports import Failures, OnDemandSnapshots
+from tailrace.connectors.snapshot_ports import Failures, OnDemandSnapshots, SnapshotHandle
 from tailrace.connectors.snapshots import SnapshotGone, SnapshotPlace
 from tailrace.model.table import TableId
 from tailrace.override import override
 
 
 @dataclass(frozen=True)
-class Handle:
+class Handle(SnapshotHandle):
     """Implements SnapshotHandle: the server keeps documents as of a time for a while, for every client."""
 
     server: Server
     moment: Moment
 
     @property
+    @override
     def position(self) -> str:
-        """See SnapshotHandle.position."""
         return self.moment.position
 
+    @override
     def is_valid(self, config: Config) -> bool:
-        """See SnapshotHandle.is_valid."""
         return self.server.ask(lambda client: splits.is_valid(client, config, self.moment))
 
+    @override
     def close(self) -> None:
-        """See SnapshotHandle.close: nothing is held."""
+        """Nothing is held."""
 
 
 class MongoSnapshots(OnDemandSnapshots):
@@ -71,7 +72,7 @@ class MongoSnapshots(OnDemandSnapshots):
 
     @override
     def open_at_log(self, config: Config, start: Reached, end: Reached) -> Handle:
-        """See Snapshots.open_at_log: at the time that the offset says, or later if the server has that no more.
+        """At the time that the offset says, or later if the server has that no more.
 
         Changes between the two times are then read from the log as well, and sinks that keep tables leave them out.
         """
@@ -107,7 +108,7 @@ class MongoSnapshots(OnDemandSnapshots):
 
     @override
     def shown(self, part: str) -> str:
-        """See OnDemandSnapshots.shown: the value of `_id`, as JSON if Java's text of it is another one."""
+        """The value of `_id`, as JSON if Java's text of it is another one."""
         value = id_of(part)
         return str(value) if isinstance(value, (str, int, ObjectId)) and not isinstance(value, bool) else part
 

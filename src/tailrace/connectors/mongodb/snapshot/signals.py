@@ -50,7 +50,7 @@ class MongoSignals(SignalTable):
 
     @override
     def insert(self, client: Client, id_: str, kind: str, data: str) -> None:
-        """See SignalTable.insert: with the fields that the reference engine writes."""
+        """With the fields that the reference engine writes."""
         self._collection(client).insert_one({"_id": id_, "type": kind, "payload": ""})
 
     @override

@@ -52,7 +52,7 @@ class MongoCuts(Cuts):
 
     @override
     def splits(self, table: TableId, resumed: SnapshotPlace | None) -> list[Split]:
-        """See Cuts.splits: a collection without documents has one split."""
+        """A collection without documents has one split."""
         size = size_of(self._client, table)
         low = resumed.last[0] if resumed is not None and resumed.last is not None else None
         bounds = _bounds(self._client, table, pieces(self._config, str(table), size), low)

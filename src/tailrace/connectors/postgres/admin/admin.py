@@ -70,7 +70,7 @@ class PostgresAdmin(Admin):
 
     @override
     def extend(self, tables: Sequence[TableId]) -> list[str]:
-        """See Admin.extend: tables are added to the publication."""
+        """Tables are added to the publication."""
         return publication.publish(self._config, tables)
 
     @override
@@ -83,7 +83,7 @@ class PostgresAdmin(Admin):
 
     @override
     def preparation(self, tables: Sequence[TableId]) -> list[str]:
-        """See Admin.preparation: the publication, and the rights to read."""
+        """The publication, and the rights to read."""
         hidden = [table.id for table in self.overview() if table.id in tables and not table.is_readable]
         return [*(publication.by_hand(self._config) or []), *(f"{grant};" for grant in grants(self._config, hidden))]
 

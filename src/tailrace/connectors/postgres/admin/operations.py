@@ -75,7 +75,7 @@ class LogPosition:
         return format_lsn(self.lsn)
 
     def distance(self, other: LogPosition) -> int:
-        """See Position.distance."""
+        """Bytes of log from `other` to here."""
         return self.lsn - other.lsn
 
 

@@ -28,6 +28,7 @@ from tailrace.connectors.postgres.log.refusals import broken, ended, ended_by, r
 from tailrace.connectors.postgres.server.connect import error_of
 from tailrace.connectors.postgres.server.silence import Connection, begin_copy
 from tailrace.errors import DecodeError
+from tailrace.override import override
 
 # Bytes that are taken from the socket at once.
 BLOCK_BYTES = 4 << 20
@@ -74,7 +75,7 @@ def _is_gss(connection: Connection) -> bool:
     return connection.execute(query.encode()).fetchone() == (True,)
 
 
-class LibpqFeed:
+class LibpqFeed(Feed):
     """An encrypted connection: libpq's messages, one by one."""
 
     pending = 0
@@ -90,8 +91,8 @@ class LibpqFeed:
             raise refused(result)
         connection.pgconn.nonblocking = 1
 
+    @override
     def receive(self, limit: int) -> Received:
-        """See Feed.receive."""
         return self._taken(limit) or self._read(limit)
 
     def _read(self, limit: int) -> Received:
@@ -117,8 +118,8 @@ class LibpqFeed:
             return None
         return (segment(messages) if messages else None), others
 
+    @override
     def send(self, message: bytes, seconds: float) -> bool:
-        """See Feed.send."""
         pgconn = self.connection.pgconn
         pgconn.put_copy_data(message)
         deadline = time.monotonic() + seconds
@@ -127,11 +128,11 @@ class LibpqFeed:
                 return False
         return True
 
-    def close(self) -> None:
-        """See Feed.close."""
+    @override
+    def close(self) -> None: ...
 
 
-class SocketFeed:
+class SocketFeed(Feed):
     """A plain connection: its socket.
 
     Source: PostgreSQL manual, "Message Formats" and "Streaming Replication Protocol".
@@ -152,8 +153,8 @@ class SocketFeed:
             raise
 
     @property
+    @override
     def pending(self) -> int:
-        """See Feed."""
         return self._size
 
     def _begun(self) -> Generator[Wait, bool, None]:
@@ -172,8 +173,8 @@ class SocketFeed:
                 pass
             self._fill(BLOCK_BYTES)
 
+    @override
     def receive(self, limit: int) -> Received:
-        """See Feed.receive."""
         self._fill(limit)
         bounds = walk(self._buffer, self._size)
         if len(bounds) == 1:
@@ -259,8 +260,8 @@ class SocketFeed:
         content = bytes(self._buffer[at + GAP : at + 1 + length]).decode(errors="replace")
         return {field[0]: field[1:] for field in content.split("\0") if field}
 
+    @override
     def send(self, message: bytes, seconds: float) -> bool:
-        """See Feed.send."""
         framed = b"d" + struct.pack(">I", len(message) + 4) + message
         return self._send(framed, time.monotonic() + seconds)
 
@@ -276,8 +277,9 @@ class SocketFeed:
                 raise broken(f"the connection is lost: {error.strerror}") from error
         return True
 
+    @override
     def close(self) -> None:
-        """See Feed.close. The server sees the connection's end when libpq has closed it as well."""
+        """The server sees the connection's end when libpq has closed it as well."""
         self._socket.close()
 
 

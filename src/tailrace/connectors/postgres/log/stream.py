@@ -204,7 +204,7 @@ class LogStream:
     def wait(
         self, readers: list[socket.socket], writers: list[socket.socket], seconds: float
     ) -> tuple[list[socket.socket], list[socket.socket]]:
-        """See Source.wait. Reads ahead; a lost connection is closed, and opened again by the next read."""
+        """Wait for a socket, and read ahead; a lost connection is closed, and opened again by the next read."""
         deadline = time.monotonic() + seconds
         while True:
             replication, pause = self._replication, deadline - time.monotonic()
@@ -244,7 +244,7 @@ class LogStream:
             self.close()
 
     def is_wanted(self) -> bool:
-        """See Source.is_wanted: the slot is held, and the planner is connected."""
+        """Whether the process goes on without a request: the slot is held, and the planner is connected."""
         if self._replication is None:
             return False
         try:

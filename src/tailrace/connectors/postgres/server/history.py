@@ -72,7 +72,7 @@ class LogEnd:
 
     @property
     def position(self) -> int:
-        """See LogEnd.position of the ports."""
+        """The position up to which the log can be read."""
         return self.lsn
 
     @property

@@ -37,24 +37,24 @@ _STATE = f"SELECT {_WAITS_FOR_CLIENT} FROM pg_stat_activity WHERE {{}} = %s"
 _END = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {{}} = %s AND {_WAITS_FOR_CLIENT}"
 
 
-class Limit:
+class Limit(Patience):
     """So many seconds of silence, whatever the reason."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.begin()
 
+    @override
     def begin(self) -> None:
-        """See Patience."""
         self.since = time.monotonic()
 
+    @override
     def look(self) -> None:
-        """See Patience."""
         if time.monotonic() - self.since > self.seconds:
             raise lost(self.seconds)
 
 
-class Watch:
+class Watch(Patience):
     """As long as the server works. `given` are the parameters of another connection to it.
 
     It finds the server's process in pg_stat_activity by a column (pid, application_name) and its value.
@@ -66,13 +66,13 @@ class Watch:
         self.column, self.value = column, value
         self.begin()
 
+    @override
     def begin(self) -> None:
-        """See Patience."""
         self.since = self.asked = time.monotonic()
         self.suspected: float | None = None
 
+    @override
     def look(self) -> None:
-        """See Patience."""
         now = time.monotonic()
         if self.suspected is not None:
             if now - self.suspected > _ARRIVAL_SECONDS:

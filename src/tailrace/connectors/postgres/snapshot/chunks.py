@@ -22,7 +22,7 @@ from tailrace.connectors.postgres.snapshot import keys
 from tailrace.connectors.postgres.snapshot.paging import Paging
 from tailrace.connectors.postgres.snapshot.selects import refusals
 from tailrace.connectors.signal_source import SignalSource
-from tailrace.connectors.snapshot_ports import ChunkTable
+from tailrace.connectors.snapshot_ports import ChunkSession, ChunkTable
 from tailrace.connectors.snapshots import Unread, check_width
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId, TableSchema
@@ -44,7 +44,7 @@ class ChunkConnections:
 
     @contextmanager
     def session(self, config: Config) -> Iterator[Session | None]:
-        """See OnDemandSnapshots.chunks."""
+        """A connection for the chunks of one batch; None while changes that it would show are not in the log yet."""
         with connect(config, application="tailrace incremental") as connection:
             # What this connection writes need not reach a standby to be in the log.
             connection.execute("SET synchronous_commit = local")
@@ -68,7 +68,7 @@ class ChunkConnections:
 
 
 @dataclass
-class Session:
+class Session(ChunkSession):
     """Implements ChunkSession."""
 
     connection: psycopg.Connection
@@ -76,8 +76,8 @@ class Session:
     signals: SignalSource
 
     @contextmanager
+    @override
     def window(self, table: TableId) -> Iterator[None]:
-        """See ChunkSession.window."""
         opened = self.signals.open_window(self.connection, table.database)
         try:
             yield
@@ -86,8 +86,8 @@ class Session:
                 self.signals.close_window(self.connection, opened)
 
     @contextmanager
+    @override
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[LockedTable]:
-        """See ChunkSession.table."""
         origin = "the condition of the signal (additional-conditions)" if condition else None
         # Rolled back, which undoes settings that a function of the signal's condition may have changed.
         with refusals(self.config, table, origin), self.connection.transaction(force_rollback=True):

@@ -16,15 +16,17 @@ from tailrace.connectors.postgres.position import LogClaim
 from tailrace.connectors.postgres.server import publication, slot
 from tailrace.connectors.postgres.server.connect import address, connect, first_line, is_transient
 from tailrace.connectors.postgres.snapshot.selects import locked
+from tailrace.connectors.snapshot_ports import SnapshotHandle
 from tailrace.connectors.snapshots import SnapshotGone
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Export:
+class Export(SnapshotHandle):
     """An exported snapshot, held open by connections until everything is read; one of them may hold locks."""
 
     held: ExitStack
@@ -32,14 +34,15 @@ class Export:
     lsn: int
 
     @property
+    @override
     def position(self) -> int:
-        """See SnapshotHandle.position."""
         return self.lsn
 
     def lock(self, config: Config, tables: Sequence[TableId]) -> None:
         """Hold the locks of snapshot.locking.mode on the tables as well. Raises SourceError."""
         _lock(config, tables, self.held)
 
+    @override
     def is_valid(self, config: Config) -> bool:
         """Whether connections can still read under it. Raises SourceError."""
         with connect(config, application="tailrace planner") as connection:
@@ -51,6 +54,7 @@ class Export:
                 return False
         return True
 
+    @override
     def close(self) -> None:
         """Let the snapshot go."""
         self.held.close()

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tailrace.connectors.snapshots import Flags
+from tailrace.connectors.snapshots import Fence, Flags
 from tailrace.model.change import ChangeBatch
+from tailrace.override import override
 
 
 @dataclass(frozen=True, slots=True)
-class Visibility:
+class Visibility(Fence):
     """A pg_snapshot: transactions below `xmin`, and those below `xmax` that did not run then, are contained."""
 
     xmin: int
@@ -32,8 +33,8 @@ class Visibility:
         contained: Flags = (whole < self.xmin) | ((whole < self.xmax) & ~np.isin(whole, list(self.running)))
         return contained
 
+    @override
     def supersedes(self, batch: ChangeBatch) -> Flags:
-        """See Fence."""
         source = batch.rows.column("source")
         xids = source.field(source.type.get_field_index("txId")).fill_null(0).to_numpy(zero_copy_only=False)
         later: Flags = ~self.contains(xids)

@@ -65,7 +65,7 @@ class SnapshotSplit(TableSplit):
     @property
     @override
     def snapshot(self) -> str:
-        """See TableSplit.snapshot: its position, which no other snapshot of the pipeline has."""
+        """Its position, which no other snapshot of the pipeline has."""
         return self.began or str(self.moment.lsn)
 
     @property
@@ -106,11 +106,11 @@ class EmptySplit:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """See SnapshotSplit.names of the ports."""
+        """The tables that it reports to be empty."""
         return tuple(str(table.id) for table in self.tables)
 
     def announced(self, notices: tuple[Notice, ...]) -> EmptySplit:
-        """See SnapshotSplit.announced of the ports."""
+        """The split with more notices before its first row."""
         return replace(self, notices=(*notices, *self.notices))
 
     @property

@@ -19,9 +19,10 @@ from tailrace.connectors.postgres.snapshot.exported import Export, export_aside,
 from tailrace.connectors.postgres.snapshot.signal_table import PostgresSignals
 from tailrace.connectors.signal import Mark, Signal
 from tailrace.connectors.signal_source import SignalSource
-from tailrace.connectors.snapshot_ports import Failures
+from tailrace.connectors.snapshot_ports import Failures, OnDemandSnapshots
 from tailrace.connectors.snapshots import SnapshotPlace
 from tailrace.model.table import TableId
+from tailrace.override import override
 
 _EXISTS = """
 SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -32,7 +33,7 @@ _NEWEST = "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_i
 _OLDEST = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8"
 
 
-class PostgresFailures:
+class PostgresFailures(Failures):
     """Implements Failures."""
 
     driver_error: type[Exception] = psycopg.Error
@@ -42,12 +43,12 @@ class PostgresFailures:
     line = staticmethod(connect.first_line)
     translated = staticmethod(connect.server_errors)
 
+    @override
     def is_refused(self, error: BaseException) -> bool:
-        """See Failures.is_refused."""
         return False
 
 
-class PostgresSnapshots:
+class PostgresSnapshots(OnDemandSnapshots):
     """Implements OnDemandSnapshots. `ask` runs a query on the planner's control connection."""
 
     failures: Failures = PostgresFailures()
@@ -59,32 +60,33 @@ class PostgresSnapshots:
         self._signals = SignalSource(config, self.failures, PostgresSignals.of(config))
         self._chunks = ChunkConnections(self._signals)
 
+    @override
     def tables(self, config: Config) -> list[TableId]:
-        """See Snapshots.tables."""
         found: list[TableId] = self._ask(lambda connection: Catalog(connection, config).tables())
         return found
 
+    @override
     def sizes(self, config: Config) -> list[tuple[str, int]]:
-        """See Snapshots.sizes."""
-
         def sized(connection: psycopg.Connection) -> list[tuple[str, int]]:
             return [(str(table), _size(connection, table)) for table in splits.to_read(connection, config)]
 
         found: list[tuple[str, int]] = self._ask(sized)
         return found
 
+    @override
     def open_at_log(self, config: Config, start: Reached, end: Reached) -> Export:
         """The snapshot at whose position the slot begins. Prepares publication and slot."""
         return export_at_slot(config, end.application, claim_of_slot(start, end))
 
+    @override
     def open(self, config: Config, application: str, *, once: bool = False) -> Export:
-        """See Snapshots.open."""
         return export_aside(config, application, once=once)
 
+    @override
     def open_now(self, config: Config) -> Export:
-        """See Snapshots.open_now."""
         return export_now(config)
 
+    @override
     def cut(
         self,
         config: Config,
@@ -93,51 +95,53 @@ class PostgresSnapshots:
         place: SnapshotPlace | None,
         plan: Callable[[splits.PostgresCuts], list[splits.Split]],
     ) -> list[splits.Split]:
-        """See Snapshots.cut."""
         with connect.connect(config, application="tailrace planner") as connection:
             return plan(splits.PostgresCuts(connection, config, handle, wanted, place))
 
+    @override
     def verified(self, config: Config, handle: Export, place: SnapshotPlace) -> SnapshotPlace:
-        """See Snapshots.verified."""
         return splits.verified(config, handle, place)
 
+    @override
     def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
-        """See OnDemandSnapshots.new_signals."""
         found: tuple[list[Signal], tuple[Mark, ...]] = self._ask(
             lambda connection: self._signals.new(connection, handled)
         )
         return found
 
+    @override
     def chunks(self, config: Config) -> AbstractContextManager[Session | None]:
-        """See OnDemandSnapshots.chunks."""
         return self._chunks.session(config)
 
+    @override
     def shown(self, part: str) -> str:
-        """See OnDemandSnapshots.shown."""
         return part
 
+    @override
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
-        """See OnDemandSnapshots.existing."""
-
         def found(connection: psycopg.Connection) -> list[TableId]:
             return [table for table in tables if connection.execute(_EXISTS, [table.schema, table.table]).rowcount]
 
         present: list[TableId] = self._ask(found)
         return present
 
+    @override
     def include(self, config: Config, tables: Sequence[TableId]) -> None:
         """Add the tables to the publication."""
         self._ask(lambda connection: publication.include(connection, config, list(tables)))
 
+    @override
     def exclude(self, config: Config, tables: Sequence[TableId]) -> None:
         """Take the tables out of the publication."""
         self._ask(lambda connection: publication.exclude(connection, config, list(tables)))
 
+    @override
     def unseen_until(self) -> int | None:
         """The number of a transaction: those that began before it may have changed the tables unseen."""
         row = self._ask(lambda connection: connection.execute(_NEWEST).fetchone())
         return None if row is None else row[0]
 
+    @override
     def has_ended(self, token: int) -> bool:
         """Whether all transactions up to that number have ended."""
         row = self._ask(lambda connection: connection.execute(_OLDEST).fetchone())

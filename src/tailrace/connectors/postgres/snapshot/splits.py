@@ -64,12 +64,12 @@ class PostgresCuts(Cuts):
 
     @override
     def in_order(self, tables: list[TableId]) -> list[TableId]:
-        """See Cuts.in_order: that of snapshot.tables.order.by.row.count."""
+        """That of snapshot.tables.order.by.row.count."""
         return in_order(self._connection, self._config, tables)
 
     @override
     def prepare(self, tables: Sequence[TableId]) -> None:
-        """See Cuts.prepare: locks the tables if the snapshot was exported without, and reads as of it from here on."""
+        """Locks the tables if the snapshot was exported without, and reads as of it from here on."""
         if self._wanted is not None or (self._place is not None and not self._place.is_whole):
             self._export.lock(self._config, tables)
         adopt(self._connection, self._config, self._export.name)
@@ -77,7 +77,7 @@ class PostgresCuts(Cuts):
 
     @override
     def splits(self, table: TableId, resumed: SnapshotPlace | None) -> list[SnapshotSplit] | None:
-        """See Cuts.splits: those that have rows at their edges; a table without rows has none."""
+        """Those that have rows at their edges; a table without rows has none."""
         captured = self._catalog.table(table)
         if captured is None:
             return None
@@ -97,7 +97,7 @@ class PostgresCuts(Cuts):
 
     @override
     def has_rows(self, split: SnapshotSplit) -> bool:
-        """See Cuts.has_rows: each split at the edge of a table has."""
+        """Each split at the edge of a table has."""
         return True
 
     @override
@@ -109,7 +109,7 @@ class PostgresCuts(Cuts):
 
     @override
     def without_rows(self, tables: Sequence[TableId], notices: tuple[Notice, ...]) -> list[EmptySplit]:
-        """See Cuts.without_rows: one split has all tables without rows."""
+        """One split has all tables without rows."""
         return [EmptySplit(self._moment, tuple(self._empty[table] for table in tables), notices)]
 
 

@@ -41,7 +41,7 @@ def maximum(connection: Connection, database: str) -> str:
 
 
 def captured_us(connection: Connection, config: Config) -> int | None:
-    """See Dialect.captured_us: when the newest transaction ended that the capture job has noted.
+    """Up to when commits are captured: when the newest transaction ended that the capture job has noted.
 
     Transactions are captured in the order of their commits. A time is the server's local one, rounded to a 300th of a
     second. One that is ahead of the clock was noted before this was set back, and says nothing.

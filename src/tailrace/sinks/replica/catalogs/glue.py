@@ -11,6 +11,8 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, NoRegionError, ProfileNotFound
 
 from tailrace.errors import ConfigError, SinkAwayError, SinkError
+from tailrace.override import override
+from tailrace.sinks.replica.catalogs.catalog import Catalog
 from tailrace.sinks.replica.catalogs.entry import CatalogEntry, CatalogTable, shortened
 from tailrace.sinks.replica.catalogs.hive_form import EXTERNAL, INPUT, NAMES, OUTPUT, SERDE
 
@@ -27,43 +29,45 @@ _PASSING = ("ThrottlingException", "InternalServiceException", "OperationTimeout
 _RIGHTS = "glue:GetDatabase, glue:GetTable, glue:CreateTable, glue:UpdateTable and glue:DeleteTable"
 
 
-class Glue:
+class Glue(Catalog):
     """Implements Catalog for a database of Glue; `properties` have pyiceberg's names (`glue.region`, ...)."""
 
     def __init__(self, properties: Mapping[str, str], database: str) -> None:
         self._database, self._properties = database, properties
         self._made: Any = None
 
+    @override
     def look(self) -> str:
-        """See Catalog. The right to create a table is found out by nothing but creating one."""
+        """The right to create a table is found out by nothing but creating one."""
         with self._asking() as client:
             client.get_database(**self._of())
             for call in (client.get_table, client.update_table, client.delete_table):
                 self._try(call)
         return f"Glue answers, and tables of the database {self._database} may be read, changed and deleted"
 
+    @override
     def find(self, name: str) -> CatalogTable | None:
-        """See Catalog."""
         table = self._table(name)
         if table is None:
             return None
         storage = table.get("StorageDescriptor", {})
         return CatalogTable.of(storage.get("Location"), table.get("Parameters", {}))
 
+    @override
     def create(self, entry: CatalogEntry) -> None:
-        """See Catalog."""
         with self._asking() as client:
             client.create_table(**self._in(), TableInput=_input(entry, {}))
 
+    @override
     def change(self, entry: CatalogEntry) -> None:
-        """See Catalog. Glue keeps the versions before, unless it is told not to."""
+        """Glue keeps the versions before, unless it is told not to."""
         known = self._table(entry.name) or {}
         with self._asking() as client:
             table = _input(entry, known.get("Parameters", {}))
             client.update_table(**self._in(), TableInput=table, SkipArchive=True)
 
+    @override
     def drop(self, name: str) -> None:
-        """See Catalog."""
         with self._asking() as client:
             client.delete_table(**self._in(), Name=name)
 

@@ -27,6 +27,8 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from tailrace.errors import SinkAwayError, SinkError
+from tailrace.override import override
+from tailrace.sinks.replica.catalogs.catalog import Catalog
 from tailrace.sinks.replica.catalogs.entry import CatalogEntry, CatalogTable, shortened
 from tailrace.sinks.replica.catalogs.hive_form import EXTERNAL, INPUT, NAMES, OUTPUT, SERDE
 
@@ -38,7 +40,7 @@ _WITHOUT_STATISTICS = {"DO_NOT_UPDATE_STATS": "true"}
 _WHERE = "sink.replica.catalog"
 
 
-class Hive:
+class Hive(Catalog):
     """Implements Catalog for a database of a metastore. `uri` may name several, with commas; the first that answers."""
 
     def __init__(self, uri: str, database: str, ugi: str | None) -> None:
@@ -46,14 +48,15 @@ class Hive:
         self._user, _, group = (ugi or "").partition(":")
         self._groups = [group] if group else []
 
+    @override
     def look(self) -> str:
-        """See Catalog. A metastore tells nobody what he may do."""
+        """A metastore tells nobody what he may do."""
         with self._asking() as client:
             client.get_database(self._database)
         return f"the Hive metastore answers and has the database {self._database}"
 
+    @override
     def find(self, name: str) -> CatalogTable | None:
-        """See Catalog."""
         with self._asking() as client:
             table = self._table(client, name)
         if table is None:
@@ -61,14 +64,15 @@ class Hive:
         place = (table.sd.serdeInfo.parameters or {}).get("path") or table.sd.location
         return CatalogTable.of(place, table.parameters or {})
 
+    @override
     def create(self, entry: CatalogEntry) -> None:
-        """See Catalog."""
         with self._asking() as client:
             client.get_database(self._database)
             self._create(client, entry, {})
 
+    @override
     def change(self, entry: CatalogEntry) -> None:
-        """See Catalog. Types that the metastore takes for incompatible are changed by another table in its place."""
+        """Types that the metastore takes for incompatible are changed by another table in its place."""
         with self._asking() as client:
             known = self._table(client, entry.name)
             others = {} if known is None else dict(known.parameters or {})
@@ -82,8 +86,8 @@ class Hive:
                 client.drop_table(self._database, entry.name, False)
                 self._create(client, entry, others)
 
+    @override
     def drop(self, name: str) -> None:
-        """See Catalog."""
         with self._asking() as client:
             client.drop_table(self._database, name, False)
 

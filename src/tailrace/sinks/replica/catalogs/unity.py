@@ -10,6 +10,8 @@ from urllib.parse import quote
 import httpx
 
 from tailrace.errors import SinkAwayError, SinkError
+from tailrace.override import override
+from tailrace.sinks.replica.catalogs.catalog import Catalog
 from tailrace.sinks.replica.catalogs.entry import CatalogEntry, CatalogTable, EntryColumn
 
 # Where the token is taken from if the settings have none.
@@ -20,7 +22,7 @@ _SECONDS = 20.0
 _BUSY = (408, 429)
 
 
-class Unity:
+class Unity(Catalog):
     """Implements Catalog for a schema, `catalog.schema`, as external tables of the format DELTA."""
 
     def __init__(self, uri: str, namespace: str, token: str | None) -> None:
@@ -31,20 +33,21 @@ class Unity:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._client = httpx.Client(headers=headers, timeout=_SECONDS)
 
+    @override
     def look(self) -> str:
-        """See Catalog. Who may create tables is asked of an owner alone."""
+        """Who may create tables is asked of an owner alone."""
         self._ask("GET", f"/schemas/{quote(self._namespace)}")
         query = f"catalog_name={quote(self._catalog)}&schema_name={quote(self._schema)}&max_results=1"
         self._ask("GET", f"/tables?{query}")
         return f"Unity Catalog answers and has the schema {self._namespace}"
 
+    @override
     def find(self, name: str) -> CatalogTable | None:
-        """See Catalog."""
         found = self._ask("GET", self._path(name), may_lack=True)
         return None if found is None else CatalogTable.of(found.get("storage_location"), found.get("properties") or {})
 
+    @override
     def create(self, entry: CatalogEntry) -> None:
-        """See Catalog."""
         table = {
             "name": entry.name,
             "catalog_name": self._catalog,
@@ -58,13 +61,15 @@ class Unity:
         }
         self._ask("POST", "/tables", table)
 
+    @override
     def change(self, entry: CatalogEntry) -> None:
-        """See Catalog. The interface changes no table, so another one takes its place, without the grants of this."""
+        """The interface changes no table, so another one takes its place, without the grants of this."""
         self.drop(entry.name)
         self.create(entry)
 
+    @override
     def drop(self, name: str) -> None:
-        """See Catalog. The files of an external table stay."""
+        """The files of an external table stay."""
         self._ask("DELETE", self._path(name), may_lack=True)
 
     def _path(self, name: str) -> str:

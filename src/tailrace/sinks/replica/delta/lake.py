@@ -13,30 +13,31 @@ from deltalake.exceptions import TableNotFoundError
 from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs
 
+from tailrace.override import override
 from tailrace.sinks.replica.delta.maintenance import properties
 from tailrace.sinks.replica.delta.table import Delta, commit
 from tailrace.sinks.replica.evolve import without_sql_names
-from tailrace.sinks.replica.table import Mark, Rows
+from tailrace.sinks.replica.table import Lake, Mark, Rows
 
 
 @dataclass(frozen=True)
-class DeltaLake:
+class DeltaLake(Lake):
     """Implements Lake for the Delta tables `<root>/<name>`."""
 
     root: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     folder: str = ""
 
+    @override
     def below(self, folder: str) -> DeltaLake:
-        """See Lake."""
         return DeltaLake(self.root, self.options, folder)
 
+    @override
     def uri(self, name: str) -> str:
-        """See Lake."""
         return f"{self.root.rstrip('/')}/{self._within(name)}"
 
+    @override
     def names(self) -> frozenset[str]:
-        """See Lake."""
         try:
             files = fs.PyFileSystem(DeltaStorageHandler(self.root, dict(self.options)))
             found = files.get_file_info(fs.FileSelector(self.folder, allow_not_found=True))
@@ -44,13 +45,13 @@ class DeltaLake:
             return frozenset()
         return frozenset(info.base_name for info in found if info.type == fs.FileType.Directory)
 
+    @override
     def open(self, name: str) -> Delta | None:
-        """See Lake."""
         is_there = DeltaTable.is_deltatable(self.uri(name), dict(self.options))
         return Delta(DeltaTable(self.uri(name), storage_options=dict(self.options))) if is_there else None
 
+    @override
     def create(self, name: str, rows: Rows, mark: Mark, kept_seconds: int | None) -> None:
-        """See Lake."""
         write_deltalake(
             self.uri(name),
             rows.cast(without_sql_names(rows.schema)),
@@ -61,8 +62,8 @@ class DeltaLake:
             commit_properties=commit(mark),
         )
 
+    @override
     def remove(self, name: str) -> None:
-        """See Lake."""
         if "://" not in self.root:
             with suppress(FileNotFoundError):
                 shutil.rmtree(Path(self.root) / self._within(name))
@@ -72,8 +73,9 @@ class DeltaLake:
             if info.type == fs.FileType.File:
                 files.delete_file(info.path)
 
+    @override
     def look(self, seconds: float) -> None:
-        """See Lake. It asks for one file, once, and unlike DeltaTable.is_deltatable lets other threads run."""
+        """It asks for one file, once, and unlike DeltaTable.is_deltatable lets other threads run."""
         limit = f"{max(1, int(seconds))}s"
         limits = {"timeout": limit, "connect_timeout": limit, "retry_timeout": limit, "max_retries": "0"}
         store = DeltaStorageHandler(self.root, {**self.options, **limits})

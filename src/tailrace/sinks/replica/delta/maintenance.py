@@ -11,8 +11,9 @@ from deltalake import CommitProperties, DeltaTable
 from deltalake.fs import DeltaStorageHandler
 from pyarrow import fs
 
+from tailrace.override import override
 from tailrace.sinks.replica.retention import FILE_BYTES, LONGEST_SECONDS
-from tailrace.sinks.replica.table import Mark
+from tailrace.sinks.replica.table import Maintenance, Mark
 
 # Commits take little space, and readers that follow a table need them.
 _LEAST_LOG_SECONDS = 600
@@ -27,52 +28,53 @@ def properties(seconds: int) -> dict[str, str]:
     return {**kept, "delta.targetFileSize": str(FILE_BYTES)}
 
 
-class Files:
+class Files(Maintenance):
     """Implements Maintenance."""
 
     def __init__(self, table: DeltaTable) -> None:
         self._table = table
 
     @cached_property
+    @override
     def live(self) -> Mapping[str, int]:
-        """See Maintenance."""
         files = pa.table(self._table.get_add_actions(flatten=True))
         return dict(zip(files.column("path").to_pylist(), files.column("size_bytes").to_pylist(), strict=True))
 
+    @override
     def others(self) -> Mapping[str, int]:
-        """See Maintenance."""
         files = fs.PyFileSystem(DeltaStorageHandler.from_table(self._table._table))
         listed = files.get_file_info(fs.FileSelector(""))
         sizes = {info.base_name: info.size for info in listed if info.type == fs.FileType.File}
         return {name: size for name, size in sizes.items() if name not in self.live}
 
     @property
+    @override
     def is_crowded(self) -> bool:
-        """See Maintenance. Delta lists the versions of a table in a log, whose length no commit depends on."""
+        """Delta lists the versions of a table in a log, whose length no commit depends on."""
         return False
 
     @property
+    @override
     def kept_seconds(self) -> int | None:
-        """See Maintenance."""
         match = _INTERVAL.fullmatch(self._table.metadata().configuration.get(_FILES_KEY) or "")
         return None if match is None else min(int(match[1]) * _SECONDS[match[2]], LONGEST_SECONDS)
 
+    @override
     def keep(self, seconds: int, mark: Mark) -> None:
-        """See Maintenance."""
         wanted, configuration = properties(seconds), self._table.metadata().configuration
         if any(configuration.get(name) != value for name, value in wanted.items()):
             self._table.alter.set_table_properties(wanted, raise_if_not_exists=False, commit_properties=_commit(mark))
 
+    @override
     def join(self, size: int, mark: Mark) -> None:
-        """See Maintenance."""
         self._table.optimize.compact(target_size=size, commit_properties=_commit(mark))
 
+    @override
     def old(self) -> Sequence[str]:
-        """See Maintenance."""
         return self._table.vacuum(full=True)
 
+    @override
     def remove(self, mark: Mark) -> None:
-        """See Maintenance."""
         self._table.vacuum(dry_run=False, full=True, commit_properties=_commit(mark))
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Field, Schema, Transaction, write_deltalake
 
+from tailrace.override import override
 from tailrace.sinks.replica import merge
 from tailrace.sinks.replica.codes import row_codes
 from tailrace.sinks.replica.delta.maintenance import Files
@@ -18,7 +19,7 @@ from tailrace.sinks.replica.fold import COUNT, FROM, Net
 from tailrace.sinks.replica.lookup import joined, matching, without
 from tailrace.sinks.replica.reshape import Reshaping
 from tailrace.sinks.replica.streams import streamed
-from tailrace.sinks.replica.table import Bounds, Commit, Mark, Rows
+from tailrace.sinks.replica.table import Bounds, Commit, Mark, Rows, Table
 
 # The entry of a commit's information that Delta leaves to users.
 USER_METADATA = "userMetadata"
@@ -42,52 +43,53 @@ def commit(mark: Mark) -> CommitProperties:
     )
 
 
-class Delta:
+class Delta(Table):
     """Implements Table."""
 
     def __init__(self, table: DeltaTable) -> None:
         self.table = table
 
     @property
+    @override
     def uri(self) -> str:
-        """See Table."""
         return str(self.table.table_uri)
 
     @property
+    @override
     def id(self) -> str:
-        """See Table."""
         return str(self.table.metadata().id)
 
     @property
+    @override
     def version(self) -> int:
-        """See Table."""
         return int(self.table.version())
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See Table."""
         return without_sql_names(pa.schema(self.table.schema().to_arrow()))
 
     @property
+    @override
     def properties(self) -> Mapping[str, str]:
-        """See Table."""
         return {name: text for name, text in self.table.metadata().configuration.items() if text is not None}
 
+    @override
     def count(self) -> int:
-        """See Table."""
         return int(self.table.count())
 
+    @override
     def scan(self, bounds: Bounds | None = None) -> pa.RecordBatchReader:
-        """See Table."""
         predicate = None if bounds is None else _within(bounds)
         return pa.RecordBatchReader.from_stream(self.table.scan(predicate=predicate))
 
+    @override
     def stored(self, schema: pa.Schema) -> pa.Schema:
-        """See Table."""
         return pa.schema(Schema.from_arrow(without_sql_names(schema)).to_arrow())
 
+    @override
     def commits(self) -> Iterator[Commit]:
-        """See Table. Most often the first one is enough."""
+        """Most often the first one is enough."""
         seen = 0
         for limit in (1, 16, 256, None):
             found = self.table.history(limit)
@@ -96,39 +98,41 @@ class Delta:
             if limit is None or seen < limit:
                 return
 
+    @override
     def written(self, app: str) -> int | None:
-        """See Table."""
         return self.table.transaction_version(app)
 
+    @override
     def set_property(self, name: str, text: str, mark: Mark) -> None:
-        """See Table."""
         self.table.alter.set_table_properties({name: text}, raise_if_not_exists=False, commit_properties=commit(mark))
 
+    @override
     def append(self, rows: pa.Table, mark: Mark) -> None:
-        """See Table."""
         write_deltalake(self.table, rows, mode="append", commit_properties=commit(mark))
 
+    @override
     def overwrite(self, rows: Rows, mark: Mark, *, reshapes: bool) -> None:
-        """See Table."""
         mode: Any = "overwrite" if reshapes else None
         given = rows.cast(without_sql_names(rows.schema))
         write_deltalake(self.table, given, mode="overwrite", schema_mode=mode, commit_properties=commit(mark))
 
+    @override
     def reshape(self, shape: Reshaping, mark: Mark) -> None:
-        """See Table. The rows are written again, as without column mapping a file's columns have the table's names."""
+        """The rows are written again, as without column mapping a file's columns have the table's names."""
         self.overwrite(streamed(self, shape.schema, shape.names), mark, reshapes=True)
 
+    @override
     def add_columns(self, fields: Sequence[pa.Field]) -> None:
-        """See Table."""
         if fields:
             self.table.alter.add_columns([Field.from_arrow(field) for field in fields])
 
+    @override
     def widen(self, schema: pa.Schema, mark: Mark) -> bool:
-        """See Table. Readers must know Delta's type widening, so it is not used."""
+        """Readers must know Delta's type widening, so it is not used."""
         return False
 
+    @override
     def merge(self, net: Net, rows: pa.Table, mark: Mark) -> int:
-        """See Table."""
         if not rows.num_rows:
             return 0
         names = self.schema.names
@@ -141,8 +145,9 @@ class Delta:
         metrics = merger.execute()
         return int(metrics["num_target_rows_inserted"]) + int(metrics["num_target_rows_updated"])
 
+    @override
     def succeed(self, key: Sequence[str], end: str, ends: pa.Table, versions: pa.Table, mark: Mark) -> None:
-        """See Table. Rows to be added name no key of the table, so that MERGE matches none."""
+        """Rows to be added name no key of the table, so that MERGE matches none."""
         if not ends.num_rows:
             self.append(versions, mark)
             return
@@ -159,8 +164,9 @@ class Delta:
         merger.when_matched_update({merge.quoted(end): f"s.{merge.quoted(end)}"})
         merger.when_not_matched_insert(merge.inserts(self.schema.names), merge.PUTS).execute()
 
+    @override
     def merge_bag(self, net: Net, added: pa.Table, mark: Mark) -> None:
-        """See Table. All rows that may equal one to be taken away are deleted, and those that remain are put back."""
+        """All rows that may equal one to be taken away are deleted, and those that remain are put back."""
         schema = self.schema
         gone = net.rows.filter(pc.less(net.rows.column(COUNT), 0))
         if not gone.num_rows:
@@ -185,8 +191,8 @@ class Delta:
         )
         merger.when_matched_delete().when_not_matched_insert(merge.inserts(schema.names), merge.PUTS).execute()
 
+    @override
     def maintenance(self) -> Files:
-        """See Table."""
         return Files(self.table)
 
 

@@ -11,6 +11,7 @@ from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, NotInst
 from pyiceberg.table.snapshots import Operation
 
 from tailrace.errors import ConfigError
+from tailrace.override import override
 from tailrace.sinks.replica.iceberg.columns import fitted
 from tailrace.sinks.replica.iceberg.commits import SnapshotChange, commit
 from tailrace.sinks.replica.iceberg.errors import said, translated
@@ -18,7 +19,7 @@ from tailrace.sinks.replica.iceberg.files import write_rows
 from tailrace.sinks.replica.iceberg.index import forget
 from tailrace.sinks.replica.iceberg.maintenance import properties
 from tailrace.sinks.replica.iceberg.table import Iceberg
-from tailrace.sinks.replica.table import Mark, Rows
+from tailrace.sinks.replica.table import Lake, Mark, Rows
 
 # The name by which pyiceberg's own settings (PYICEBERG_CATALOG__TAILRACE__...) add to the properties that are given.
 CATALOG = "tailrace"
@@ -29,7 +30,7 @@ _FIXED = {"format-version": "2"}
 
 
 @dataclass(frozen=True)
-class IcebergLake:
+class IcebergLake(Lake):
     """Implements Lake for the tables in a namespace; what is below a root is in a namespace beside it."""
 
     namespace: tuple[str, ...]
@@ -41,34 +42,35 @@ class IcebergLake:
         name, _, folder = text.rstrip("/").partition("/")
         return IcebergLake(tuple(name.split(".")), options).below(folder)
 
+    @override
     def below(self, folder: str) -> IcebergLake:
-        """See Lake."""
         *levels, last = self.namespace
         return IcebergLake((*levels, last + folder), self.options)
 
+    @override
     def uri(self, name: str) -> str:
-        """See Lake."""
         return ".".join((*self.namespace, name))
 
     @translated
+    @override
     def names(self) -> frozenset[str]:
-        """See Lake."""
         try:
             return frozenset(each[-1] for each in self._catalog.list_tables(self.namespace))
         except NoSuchNamespaceError:  # nothing was written yet
             return frozenset()
 
     @translated
+    @override
     def open(self, name: str) -> Iceberg | None:
-        """See Lake."""
         try:
             return Iceberg(self._catalog.load_table((*self.namespace, name)))
         except (NoSuchTableError, NoSuchNamespaceError):
             return None
 
     @translated
+    @override
     def create(self, name: str, rows: Rows, mark: Mark, kept_seconds: int | None) -> None:
-        """See Lake. A table without a snapshot, of a process that was killed in between, has no rows."""
+        """A table without a snapshot, of a process that was killed in between, has no rows."""
         kept = {} if kept_seconds is None else properties(kept_seconds)
         self._catalog.create_namespace_if_not_exists(self.namespace)
         schema = fitted(rows.schema, None, 0)
@@ -77,8 +79,8 @@ class IcebergLake:
         commit(table, SnapshotChange(Operation.APPEND, files), mark)
 
     @translated
+    @override
     def remove(self, name: str) -> None:
-        """See Lake."""
         try:
             table = self._catalog.load_table((*self.namespace, name))
             self._catalog.purge_table((*self.namespace, name))
@@ -87,8 +89,8 @@ class IcebergLake:
         forget(table)
 
     @translated
+    @override
     def look(self, seconds: float) -> None:
-        """See Lake."""
         self._catalog.namespace_exists(self.namespace)
 
     @property

@@ -15,13 +15,14 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotsUpdate
 
+from tailrace.override import override
 from tailrace.sinks.replica.iceberg.columns import arrow
 from tailrace.sinks.replica.iceberg.commits import SnapshotChange, alter, commit, entries, listed
 from tailrace.sinks.replica.iceberg.errors import translated
 from tailrace.sinks.replica.iceberg.files import Places, Positions, dead_rows, rows_of, write_deletes, write_rows
 from tailrace.sinks.replica.iceberg.index import Index
 from tailrace.sinks.replica.retention import LONGEST_SECONDS
-from tailrace.sinks.replica.table import LakeError, Mark
+from tailrace.sinks.replica.table import LakeError, Maintenance, Mark
 
 _KEPT = "history.expire.max-snapshot-age-ms"
 # Each commit writes the list of all snapshots again, and each reader parses it: 500 take 25 ms and 450 kB.
@@ -39,7 +40,7 @@ def properties(seconds: int) -> dict[str, str]:
     }
 
 
-class Files:
+class Files(Maintenance):
     """Implements Maintenance."""
 
     def __init__(self, table: Table) -> None:
@@ -51,37 +52,38 @@ class Files:
 
     @cached_property
     @translated
+    @override
     def live(self) -> Mapping[str, int]:
-        """See Maintenance."""
         files = [entry.data_file for entry in self._entries]
         return {self._local(file.file_path): file.file_size_in_bytes for file in files}
 
     @translated
+    @override
     def others(self) -> Mapping[str, int]:
-        """See Maintenance."""
         return {info.path: info.size for info in self._listed("data") if info.path not in self.live}
 
     @property
+    @override
     def is_crowded(self) -> bool:
-        """See Maintenance."""
         return len(self._table.metadata.snapshots) > _MOST_SNAPSHOTS + _SPARE
 
     @property
+    @override
     def kept_seconds(self) -> int | None:
-        """See Maintenance."""
         text = self._table.properties.get(_KEPT)
         return None if text is None else min(int(text) // 1000, LONGEST_SECONDS)
 
     @translated
+    @override
     def keep(self, seconds: int, mark: Mark) -> None:
-        """See Maintenance."""
         wanted, there = properties(seconds), self._table.properties
         if any(there.get(name) != value for name, value in wanted.items()):
             alter(self._table, properties=wanted)
 
     @translated
+    @override
     def join(self, size: int, mark: Mark) -> None:
-        """See Maintenance. Files of which much is deleted are written again, and all deletes of others are one file."""
+        """Files of which much is deleted are written again, and all deletes of others are one file."""
         data = [entry for entry in self._entries if entry.data_file.content == DataFileContent.DATA]
         deletes = [entry for entry in self._entries if entry.data_file.content != DataFileContent.DATA]
         dead = dead_rows(self._table, [entry.data_file for entry in deletes])
@@ -111,13 +113,13 @@ class Files:
             index.save(table)
 
     @translated
+    @override
     def old(self) -> Sequence[str]:
-        """See Maintenance."""
         return [info.path for info in self._removable("data")]
 
     @translated
+    @override
     def remove(self, mark: Mark) -> None:
-        """See Maintenance."""
         keep = {snapshot.snapshot_id for snapshot in self._kept()}
         expired = [each.snapshot_id for each in self._table.metadata.snapshots if each.snapshot_id not in keep]
         if expired:

@@ -12,6 +12,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 
+from tailrace.override import override
 from tailrace.sinks.replica.codes import row_codes
 from tailrace.sinks.replica.fold import COUNT, KEEP, Net
 from tailrace.sinks.replica.iceberg.columns import arrow, fitted, promotes, reshaped, stored
@@ -23,49 +24,52 @@ from tailrace.sinks.replica.iceberg.maintenance import Files
 from tailrace.sinks.replica.lookup import joined
 from tailrace.sinks.replica.reshape import Reshaping
 from tailrace.sinks.replica.table import Bounds, Commit, Mark, Rows
+from tailrace.sinks.replica.table import Table as ReplicaTable
 
 
-class Iceberg:
+class Iceberg(ReplicaTable):
     """Implements Table."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
 
     @property
+    @override
     def uri(self) -> str:
-        """See Table."""
         return self.table.location()
 
     @property
+    @override
     def id(self) -> str:
-        """See Table."""
         return str(self.table.metadata.table_uuid)
 
     @property
+    @override
     def version(self) -> int:
-        """See Table: the sequence number of the newest snapshot."""
+        """The sequence number of the newest snapshot."""
         snapshot = self.table.current_snapshot()
         return 0 if snapshot is None else snapshot.sequence_number or 0
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See Table."""
         return arrow(self.table.schema())
 
     @property
+    @override
     def properties(self) -> Mapping[str, str]:
-        """See Table."""
         return self.table.properties
 
     @translated
+    @override
     def count(self) -> int:
-        """See Table. The numbers are those of the newest snapshot's summary."""
+        """The numbers are those of the newest snapshot's summary."""
         told = _told(self.table.current_snapshot())
         return int(told.get("total-records", 0)) - int(told.get("total-position-deletes", 0))
 
     @translated
+    @override
     def scan(self, bounds: Bounds | None = None) -> pa.RecordBatchReader:
-        """See Table."""
         data, deletes = self._files()
         if bounds is not None:
             data = [file for file in data if may_have(self.table.schema(), file, bounds)]
@@ -80,12 +84,12 @@ class Iceberg:
 
         return pa.RecordBatchReader.from_batches(self.schema, batches())
 
+    @override
     def stored(self, schema: pa.Schema) -> pa.Schema:
-        """See Table."""
         return stored(schema)
 
+    @override
     def commits(self) -> Iterator[Commit]:
-        """See Table."""
         there = {each.snapshot_id: each for each in self.table.metadata.snapshots}
         snapshot = self.table.current_snapshot()
         while snapshot is not None:
@@ -98,52 +102,54 @@ class Iceberg:
             parent = snapshot.parent_snapshot_id
             snapshot = None if parent is None else there.get(parent)
 
+    @override
     def written(self, app: str) -> int | None:
-        """See Table."""
         text = self.table.properties.get(WRITTEN + app)
         return None if text is None else int(text)
 
     @translated
+    @override
     def set_property(self, name: str, text: str, mark: Mark) -> None:
-        """See Table. It needs no snapshot, and so no mark."""
+        """It needs no snapshot, and so no mark."""
         alter(self.table, properties={name: text})
 
     @translated
+    @override
     def append(self, rows: pa.Table, mark: Mark) -> None:
-        """See Table."""
         files = [file for file, _ in write_rows(self.table, self.table.schema(), rows)]
         commit(self.table, SnapshotChange(Operation.APPEND, files), mark)
 
     @translated
+    @override
     def overwrite(self, rows: Rows, mark: Mark, *, reshapes: bool) -> None:
-        """See Table."""
         schema = self._fitted(rows.schema) if reshapes else self.table.schema()
         files = [file for file, _ in write_rows(self.table, schema, rows)]
         change = SnapshotChange(Operation.OVERWRITE, files, entries(self.table), schema if reshapes else None)
         commit(self.table, change, mark)
 
     @translated
+    @override
     def reshape(self, shape: Reshaping, mark: Mark) -> None:
-        """See Table. No row is written again."""
+        """No row is written again."""
         self._unmoved(lambda: reshaped(self.table.schema(), shape.names, shape.schema.names), mark)
 
     @translated
+    @override
     def add_columns(self, fields: Sequence[pa.Field]) -> None:
-        """See Table."""
         if fields:
             alter(self.table, schema=self._fitted(pa.schema([*self.schema, *fields])))
 
     @translated
+    @override
     def widen(self, schema: pa.Schema, mark: Mark) -> bool:
-        """See Table."""
         if not promotes(schema, self.table.schema()):
             return False
         self._unmoved(lambda: self._fitted(schema), mark)
         return True
 
     @translated
+    @override
     def merge(self, net: Net, rows: pa.Table, mark: Mark) -> int:
-        """See Table."""
         schema = self.schema
         key = [name for name in schema.names if name in net.key]
         keys = keys_of(rows, key)
@@ -174,8 +180,9 @@ class Iceberg:
         return len(new)
 
     @translated
+    @override
     def succeed(self, key: Sequence[str], end: str, ends: pa.Table, versions: pa.Table, mark: Mark) -> None:
-        """See Table. A row that ends is deleted in its place and written again."""
+        """A row that ends is deleted in its place and written again."""
         schema = self.schema
         names = [name for name in schema.names if name in key]
         keys = keys_of(ends, names)
@@ -194,8 +201,9 @@ class Iceberg:
         index.save(self.table)
 
     @translated
+    @override
     def merge_bag(self, net: Net, added: pa.Table, mark: Mark) -> None:
-        """See Table. So many of the rows that equal an image are deleted as it says."""
+        """So many of the rows that equal an image are deleted as it says."""
         gone = net.rows.filter(pc.less(net.rows.column(COUNT), 0))
         deletes = self._alike(gone, net.table.row_type.names) if gone.num_rows else None
         files = [file for file, _ in write_rows(self.table, self.table.schema(), added)]
@@ -203,8 +211,8 @@ class Iceberg:
             files.append(write_deletes(self.table, deletes))
         commit(self.table, SnapshotChange(Operation.OVERWRITE if gone.num_rows else Operation.APPEND, files), mark)
 
+    @override
     def maintenance(self) -> Files:
-        """See Table."""
         return Files(self.table)
 
     def _files(self) -> tuple[list[DataFile], list[DataFile]]:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import psycopg
 
+from tailrace.override import override
 from tailrace.sinks.replica.postgres import statements
 from tailrace.sinks.replica.postgres.columns import fitted, stored
 from tailrace.sinks.replica.postgres.connections import conninfo, transaction
@@ -17,11 +18,11 @@ from tailrace.sinks.replica.postgres.errors import translating
 from tailrace.sinks.replica.postgres.ledger import Ledger, State
 from tailrace.sinks.replica.postgres.table import TableLocation, TargetTable
 from tailrace.sinks.replica.roots import DATABASE
-from tailrace.sinks.replica.table import LakeError, LostRaceError, Mark, Rows
+from tailrace.sinks.replica.table import Lake, LakeError, LostRaceError, Mark, Rows
 
 
 @dataclass(frozen=True)
-class DatabaseLake:
+class DatabaseLake(Lake):
     """Implements Lake for a root `postgresql://host/database/schema`; a folder below is a prefix of the names."""
 
     root: str
@@ -34,27 +35,28 @@ class DatabaseLake:
         parts = root.removeprefix(DATABASE).rstrip("/").split("/")
         return DatabaseLake(DATABASE + "/".join(parts[:3]), options, "/".join(parts[3:]))
 
+    @override
     def below(self, folder: str) -> DatabaseLake:
-        """See Lake."""
         return DatabaseLake(self.root, self.options, folder)
 
+    @override
     def uri(self, name: str) -> str:
-        """See Lake."""
         return f"{self.root}/{self._relation(name)}"
 
+    @override
     def names(self) -> frozenset[str]:
-        """See Lake."""
         with transaction(self._conninfo) as connection:
             return self._ledger.names(connection, self.folder)
 
+    @override
     def open(self, name: str) -> TargetTable | None:
-        """See Lake."""
         with transaction(self._conninfo) as connection:
             state = self._ledger.load(connection, self.folder, name)
         return None if state is None else TargetTable(self._place(name), state)
 
+    @override
     def create(self, name: str, rows: Rows, mark: Mark, kept_seconds: int | None) -> None:
-        """See Lake. PostgreSQL removes old versions of rows itself (autovacuum)."""
+        """PostgreSQL removes old versions of rows itself (autovacuum)."""
         ledger, relation = self._ledger, self._relation(name)
         with transaction(self._conninfo) as connection:
             ledger.make(connection)
@@ -74,13 +76,13 @@ class DatabaseLake:
             ledger.begin(connection, self.folder, name, state)
             ledger.commit(connection, state, state, mark, "CREATE", keeps=False)
 
+    @override
     def remove(self, name: str) -> None:
-        """See Lake."""
         with transaction(self._conninfo) as connection:
             self._ledger.remove(connection, self.folder, name)
 
+    @override
     def look(self, seconds: float) -> None:
-        """See Lake."""
         limit = str(max(2, int(seconds)))  # libpq takes no less
         text = conninfo(self.options, connect_timeout=limit, tcp_user_timeout=f"{limit}000")
         with translating(), psycopg.connect(text) as connection:

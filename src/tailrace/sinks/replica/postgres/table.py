@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import sql
 
+from tailrace.override import override
 from tailrace.sinks.replica.evolve import sql_name
 from tailrace.sinks.replica.fold import COUNT, KEEP, Net
 from tailrace.sinks.replica.postgres import statements
@@ -18,7 +19,7 @@ from tailrace.sinks.replica.postgres.copying import read, staged
 from tailrace.sinks.replica.postgres.errors import RefusedValueError
 from tailrace.sinks.replica.postgres.ledger import KEPT_COMMITS, Ledger, State
 from tailrace.sinks.replica.reshape import Reshaping
-from tailrace.sinks.replica.table import Bounds, Commit, Mark, Rows
+from tailrace.sinks.replica.table import Bounds, Commit, Maintenance, Mark, Rows, Table
 
 _FEW_COMMITS = 8  # guessed
 
@@ -34,45 +35,46 @@ class TableLocation:
     uri: str
 
 
-class TargetTable:
+class TargetTable(Table):
     """Implements Table."""
 
     def __init__(self, place: TableLocation, state: State) -> None:
         self._place, self._state = place, state
 
     @property
+    @override
     def uri(self) -> str:
-        """See Table."""
         return self._place.uri
 
     @property
+    @override
     def id(self) -> str:
-        """See Table."""
         return self._state.id
 
     @property
+    @override
     def version(self) -> int:
-        """See Table."""
         return self._state.version
 
     @property
+    @override
     def schema(self) -> pa.Schema:
-        """See Table."""
         return self._state.schema
 
     @property
+    @override
     def properties(self) -> Mapping[str, str]:
-        """See Table."""
         return self._state.properties
 
+    @override
     def count(self) -> int:
-        """See Table. PostgreSQL counts them by reading."""
+        """PostgreSQL counts them by reading."""
         with transaction(self._place.conninfo) as connection:
             row = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(self._table)).fetchone()
         return 0 if row is None else int(row[0])
 
+    @override
     def scan(self, bounds: Bounds | None = None) -> pa.RecordBatchReader:
-        """See Table."""
         schema = self.schema
         columns = sql.SQL(", ").join(selected(each) for each in schema)
         where = sql.SQL("") if bounds is None else _within(bounds)
@@ -85,12 +87,13 @@ class TargetTable:
 
         return pa.RecordBatchReader.from_batches(schema, rows())
 
+    @override
     def stored(self, schema: pa.Schema) -> pa.Schema:
-        """See Table."""
         return stored(schema)
 
+    @override
     def commits(self) -> Iterator[Commit]:
-        """See Table. Most often the first one is enough."""
+        """Most often the first one is enough."""
         seen = 0
         for limit in (_FEW_COMMITS, None):
             with transaction(self._place.conninfo) as connection:
@@ -100,19 +103,18 @@ class TargetTable:
             if limit is None or seen < limit:
                 return
 
+    @override
     def written(self, app: str) -> int | None:
-        """See Table."""
         with transaction(self._place.conninfo) as connection:
             return self._place.ledger.written(connection, self._state, app)
 
+    @override
     def set_property(self, name: str, text: str, mark: Mark) -> None:
-        """See Table."""
         after = replace(self._state, properties={**self.properties, name: text})
         self._write("SET PROPERTY", mark, lambda _: after, keeps=True)
 
+    @override
     def append(self, rows: pa.Table, mark: Mark) -> None:
-        """See Table."""
-
         def insert(connection: Connection) -> None:
             source = staged(connection, "_tailrace_rows", rows, self.schema)
             self._lock(connection)
@@ -120,8 +122,9 @@ class TargetTable:
 
         self._fill("APPEND", mark, insert, rows)
 
+    @override
     def overwrite(self, rows: Rows, mark: Mark, *, reshapes: bool) -> None:
-        """See Table. Readers have the old rows until it is committed; views of columns that are the same stay."""
+        """Readers have the old rows until it is committed; views of columns that are the same stay."""
         schema = stored(rows.schema) if reshapes else self.schema
 
         def put(connection: Connection) -> State:
@@ -136,8 +139,9 @@ class TargetTable:
 
         self._write("OVERWRITE", mark, put, locks=True)
 
+    @override
     def reshape(self, shape: Reshaping, mark: Mark) -> None:
-        """See Table. No row is written again."""
+        """No row is written again."""
 
         fields = [
             self.schema.field(old).with_name(new) for old, new in zip(shape.names, shape.schema.names, strict=True)
@@ -150,8 +154,9 @@ class TargetTable:
 
         self._write("ALTER", mark, alter)
 
+    @override
     def add_columns(self, fields: Sequence[pa.Field]) -> None:
-        """See Table. No row is written again."""
+        """No row is written again."""
         if not fields:
             return
         schema = pa.schema([*self.schema, *stored(pa.schema(list(fields)))])
@@ -163,8 +168,9 @@ class TargetTable:
 
         self._write("ADD COLUMNS", None, alter, keeps=True)
 
+    @override
     def widen(self, schema: pa.Schema, mark: Mark) -> bool:
-        """See Table. Other types than a wider number have their rows written again."""
+        """Other types than a wider number have their rows written again."""
         changed = [each for each in schema if sql_type(each) != sql_type(self.schema.field(each.name))]
         if any(not _is_number(each.type) for each in changed):
             return False
@@ -177,8 +183,8 @@ class TargetTable:
         self._write("ALTER", mark, alter, keeps=True)
         return True
 
+    @override
     def merge(self, net: Net, rows: pa.Table, mark: Mark) -> int:
-        """See Table."""
         names, kept = self.schema.names, net.kept
         flags = [pa.field(KEEP + name, pa.bool_()) for name in kept]
         put = 0
@@ -196,9 +202,8 @@ class TargetTable:
         self._fill("MERGE", mark, apply, rows)
         return put
 
+    @override
     def succeed(self, key: Sequence[str], end: str, ends: pa.Table, versions: pa.Table, mark: Mark) -> None:
-        """See Table."""
-
         def apply(connection: Connection) -> None:
             schema, fields = self.schema, self._fields(key)
             ended = staged(connection, "_tailrace_ends", ends, pa.schema([*fields, schema.field(end)]))
@@ -210,8 +215,8 @@ class TargetTable:
 
         self._fill("SUCCEED", mark, apply, versions, ends)
 
+    @override
     def merge_bag(self, net: Net, added: pa.Table, mark: Mark) -> None:
-        """See Table."""
         gone = net.rows.filter(pc.less(net.rows.column(COUNT), 0))
 
         def apply(connection: Connection) -> None:
@@ -225,8 +230,8 @@ class TargetTable:
 
         self._fill("MERGE", mark, apply, added, gone)
 
+    @override
     def maintenance(self) -> Autovacuum:
-        """See Table."""
         return Autovacuum(self)
 
     def crowded(self) -> bool:
@@ -304,7 +309,7 @@ class TargetTable:
         self._state = made
 
 
-class Autovacuum:
+class Autovacuum(Maintenance):
     """Implements Maintenance: PostgreSQL's autovacuum removes old versions of rows, and what is left is the list of
     commits.
     """
@@ -315,27 +320,29 @@ class Autovacuum:
     def __init__(self, table: TargetTable) -> None:
         self._table = table
 
+    @override
     def others(self) -> Mapping[str, int]:
-        """See Maintenance."""
         return {}
 
     @property
+    @override
     def is_crowded(self) -> bool:
-        """See Maintenance."""
         return self._table.crowded()
 
+    @override
     def keep(self, seconds: int, mark: Mark) -> None:
-        """See Maintenance. Replaced versions cannot be read again."""
+        """Replaced versions cannot be read again."""
 
+    @override
     def join(self, size: int, mark: Mark) -> None:
-        """See Maintenance. There are no files of ours."""
+        """There are no files of ours."""
 
+    @override
     def old(self) -> Sequence[str]:
-        """See Maintenance."""
         return ()
 
+    @override
     def remove(self, mark: Mark) -> None:
-        """See Maintenance."""
         self._table.prune()
 
 
