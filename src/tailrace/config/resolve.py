@@ -90,10 +90,12 @@ class Config:
         return {name: cast(T, value) for name, value in self.values.items() if family.matches(name)}
 
     def within(self, prefix: str) -> Config:
-        """The settings of a part, which its options name without the prefix."""
-        start = f"{prefix}."
-        values = {name[len(start) :]: value for name, value in self.values.items() if name.startswith(start)}
-        return Config(values, {name[len(start) :]: text for name, text in self.given.items() if name.startswith(start)})
+        """The settings of a part, which its options name without the prefix. Families have it as it is given."""
+        start, size = f"{prefix}.".lower(), len(prefix) + 1
+        values = {name[size:]: value for name, value in self.values.items() if name.lower().startswith(start)}
+        return Config(
+            values, {name[size:]: text for name, text in self.given.items() if name.lower().startswith(start)}
+        )
 
     def shown(self) -> dict[str, str]:
         """`given` with every secret masked, for logs."""

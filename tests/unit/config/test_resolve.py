@@ -21,7 +21,6 @@ from tailrace.connectors.mongodb.config import resolve as resolve_mongodb
 from tailrace.connectors.mongodb.options import CURSOR_PIPELINE
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.options import (
-    DATABASE_PASSWORD,
     DATABASE_SSLCERT,
     OPTIONS,
     PUBLICATION_AUTOCREATE_MODE,
@@ -360,29 +359,6 @@ def test_a_regex_strategy_needs_its_expression() -> None:
         )
 
 
-def test_secrets_never_show(caplog: pytest.LogCaptureFixture) -> None:
-    secret = "s3cret"
-    given = {**BASE, "database.sslpassword": secret, "signal.consumer.sasl.jaas.config": secret, "my.password": secret}
-    with caplog.at_level(logging.DEBUG):
-        config = resolve(given)
-    assert secret not in repr(config) + str(config.shown()) + str(config.warnings) + caplog.text
-    assert config.need(DATABASE_PASSWORD) == secret
-    with pytest.raises(ConfigError) as caught:
-        resolve({**given, "column.mask.hash.MD5.with.salt.s3cret": "a", "slot.name": "X"})
-    assert secret not in str(caught.value)
-
-
-def test_another_pattern_of_secrets_masks_what_it_names() -> None:
-    config = resolved(custom__sanitize__pattern=".*hostname")
-    assert "s3cret" not in repr(config)
-    assert config.shown()["database.hostname"] == config.shown()["database.password"] == "********"
-
-
-def test_a_faulty_pattern_of_secrets_is_a_problem() -> None:
-    with pytest.raises(ConfigError, match=r"custom\.sanitize\.pattern"):
-        resolved(custom__sanitize__pattern="(")
-
-
 def test_a_config_travels() -> None:
     config = resolved(table__include__list="a.b", message__key__columns="a.b:c")
     assert pickle.loads(pickle.dumps(config)) == config
@@ -418,13 +394,3 @@ def test_a_mask_that_masks_nothing_is_an_error(name: str, form: str) -> None:
         resolve({**BASE, name: "public.t.secret"})
     assert name in str(caught.value)
     assert form in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "host", ["postgresql://u:s3cret@h/d", "postgresql://u:s3@cret@h", "h;PWD=s3cret;x=1", "h?password=s3cret"]
-)
-def test_an_error_has_no_password_of_an_address(host: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        resolve({**BASE, "database.hostname": host})
-    assert "cret" not in str(caught.value)
-    assert "********" in str(caught.value)
