@@ -10,12 +10,10 @@ from pathlib import Path
 
 import pytest
 
-import tailrace
 from tailrace.connectors.registry import BUILT_IN
+from tests.unit.source_code import MODULES, SOURCE, nodes, tree
 
-SOURCE = Path(tailrace.__file__).parent
 TESTS = Path(__file__).parents[1]
-MODULES = sorted(SOURCE.rglob("*.py"))
 
 # Each package may import only itself and packages further left.
 ORDER = [
@@ -78,12 +76,6 @@ MOST_LINES_OF_A_FUNCTION = 50
 def where(module: Path) -> str:
     """The module's path as `package/.../file.py`."""
     return module.relative_to(SOURCE).as_posix()
-
-
-@cache
-def nodes(module: Path) -> tuple[ast.AST, ...]:
-    """All nodes of a module's syntax tree."""
-    return tuple(ast.walk(ast.parse(module.read_text(encoding="utf-8"))))
 
 
 @cache
@@ -384,11 +376,7 @@ def test_names_say_what_is_inside() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    silent = [
-        where(module)
-        for module in MODULES
-        if not (ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or "").strip()
-    ]
+    silent = [where(module) for module in MODULES if not (ast.get_docstring(tree(module)) or "").strip()]
     assert not silent, f"begin these with a sentence: {silent}"
 
 

@@ -7,10 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import tailrace
+from tests.unit.source_code import MODULES, SOURCE, text, tree
 
-SOURCE = Path(tailrace.__file__).parent
-MODULES = sorted(SOURCE.rglob("*.py"))
 SETS = re.compile(
     r"SECONDS|_S\b|_MS\b|BYTES|ROWS|MOST|LONGEST|LOOK|PAUSE|TRIES|ATTEMPTS|PATIENCE|SHOWN|_PIECE|AT_ONCE|ENOUGH|FEW"
     r"|WAITING|BUCKETS|IN_MEMORY|_BLOCK\b|_LEAST\b"
@@ -36,9 +34,8 @@ def has_reason(lines: list[str], first: int, end: int) -> bool:
 
 
 def without_reason(module: Path) -> Iterator[str]:
-    text = module.read_text(encoding="utf-8")
-    lines = text.splitlines()
-    for node in ast.parse(text).body:
+    lines = text(module).splitlines()
+    for node in tree(module).body:
         if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None or not is_number(node.value):
             continue
         name = ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)

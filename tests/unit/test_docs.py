@@ -9,6 +9,7 @@ import shlex
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, Re
 from tailrace.pipeline.targets import Sink
 from tailrace.spark.shapes import ARROW_SCHEMA, COUNT_SCHEMA
 from tailrace.transforms import STEPS
+from tests.unit.source_code import MODULES, nodes
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -285,15 +287,20 @@ def test_quoted_messages_are_those_of_the_code(name: str) -> None:
     sections = [page.read_text(encoding="utf-8").partition("\n## Errors\n")[2].partition("\n## ")[0] for page in pages]
     quoted = [message for section in sections for message in re.findall(r"^\| `([^`]+)`", section, re.MULTILINE)]
     assert len(quoted) > 10
-    said = "\n".join(texts())
+    said = texts()
     unknown = [message for message in quoted if not all(part in said for part in re.split(r" ?\.\.\. ?|%d", message))]
     assert not unknown
 
 
-def texts() -> Iterator[str]:
+@cache
+def texts() -> str:
     """Every text of the source code, an f-string's variable parts left out."""
-    for module in (ROOT / "src").rglob("*.py"):
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    return "\n".join(_texts())
+
+
+def _texts() -> Iterator[str]:
+    for module in MODULES:
+        for node in nodes(module):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
 

@@ -15,11 +15,10 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-import tailrace
 from tailrace.config.option import Option
 from tailrace.connectors.registry import BUILT_IN
+from tests.unit.source_code import MODULES, SOURCE, nodes, tree
 
-SOURCE = Path(tailrace.__file__).parent
 ABOVE = ("sinks", "pipeline", "cli", "snapshot", "capture", "spark", "transforms", "events")
 
 
@@ -107,13 +106,10 @@ def _reached(connector: str) -> Iterator[Piece]:
 
 
 @cache
-def _modules() -> dict[str, ast.Module]:
+def _modules() -> dict[str, Path]:
     """The modules of the package by their names."""
-    named = {file.relative_to(SOURCE.parent).with_suffix(""): file for file in SOURCE.rglob("*.py")}
-    return {
-        ".".join(path.parts).removesuffix(".__init__"): ast.parse(file.read_text(encoding="utf-8"))
-        for path, file in named.items()
-    }
+    named = {file.relative_to(SOURCE.parent).with_suffix(""): file for file in MODULES}
+    return {".".join(path.parts).removesuffix(".__init__"): file for path, file in named.items()}
 
 
 def _closure(modules: Iterable[str]) -> set[str]:
@@ -128,20 +124,23 @@ def _closure(modules: Iterable[str]) -> set[str]:
     return seen
 
 
-def _imports(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{each.name}" for each in node.names)
+@cache
+def _imports(module: Path) -> tuple[str, ...]:
+    return tuple(
+        name
+        for node in nodes(module)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for name in (node.module, *(f"{node.module}.{each.name}" for each in node.names))
+    )
 
 
 @cache
 def _pieces(module: str) -> dict[str, Piece]:
     """The pieces of a module by the names of their functions; '' is what is outside of them."""
-    tree = _modules()[module]
+    file = _modules()[module]
     sources = {
         each.asname or each.name: (node.module, each.name)
-        for node in ast.walk(tree)
+        for node in nodes(file)
         if isinstance(node, ast.ImportFrom) and node.module
         for each in node.names
     }
@@ -154,7 +153,7 @@ def _pieces(module: str) -> dict[str, Piece]:
         for child in ast.iter_child_nodes(node):
             look(child, name)
 
-    look(tree, "")
+    look(tree(file), "")
     return dict(found)
 
 
