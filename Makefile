@@ -8,6 +8,9 @@ SEEDS ?= 1-20
 BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Containers often set it. Without compiled modules each process that a test starts compiles the package, 0.4 s of CPU, and
+# each worker of pytest compiles the tests, 4 s.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help env demo check quick coverage format test golden replica compare-replica compare crash long spark-versions python-versions deploy-lint big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock dist clean
 .DEFAULT_GOAL := help

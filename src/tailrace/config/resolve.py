@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import cast
 
 from tailrace.config.dialects import from_mapping
@@ -91,11 +92,19 @@ class Config:
 
     def within(self, prefix: str) -> Config:
         """The settings of a part, which its options name without the prefix. Families have it as it is given."""
-        start, size = f"{prefix}.".lower(), len(prefix) + 1
-        values = {name[size:]: value for name, value in self.values.items() if name.lower().startswith(start)}
-        return Config(
-            values, {name[size:]: text for name, text in self.given.items() if name.lower().startswith(start)}
-        )
+        if prefix not in self._parts:
+            start, size = f"{prefix}.".lower(), len(prefix) + 1
+            values, given = (
+                {name[size:]: each for name, each in of.items() if name.lower().startswith(start)}
+                for of in (self.values, self.given)
+            )
+            self._parts[prefix] = Config(values, cast("dict[str, str]", given))
+        return self._parts[prefix]
+
+    @cached_property
+    def _parts(self) -> dict[str, Config]:
+        """Parts that were asked for: each encoder asks for some, and there are several hundred properties."""
+        return {}
 
     def shown(self) -> dict[str, str]:
         """`given` with every secret masked, for logs."""
