@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Context, Decimal
+from functools import cache
 from itertools import groupby
 from typing import Any
 
@@ -70,6 +71,7 @@ def configured(properties: dict[str, str]) -> Config:
     return resolve({**base, **properties}, CHECKS)
 
 
+@cache
 def config_of(scenario: str, of: Recorded = POSTGRES) -> Config:
     """The properties of a scenario that bear on encoding."""
     given = json.loads((of.folder / scenario / "connector.json").read_text())["config"]
@@ -132,9 +134,10 @@ def batches(
 
     def group(line: str) -> str:
         nonlocal last
-        value = json.loads(line)["value"]
+        event = json.loads(line)
+        value = event["value"]
         if value is not None:
-            last = json.dumps([value["schema"], json.loads(line)["topic"]])
+            last = json.dumps([value["schema"], event["topic"]])
             if _is_envelope(value):
                 last += str(_table(value["payload"]["source"], of))
         return last
