@@ -88,7 +88,17 @@ class SqlTablesNow(SourceNow):
 
     @override
     def excluded(self, table: TableSchema) -> Sequence[str]:
-        return self._tables[table.id].captured.excluded
+        found = self._tables[table.id]
+        known = {column.name for column in table.columns}
+        computed = (each.name for each in found.described.columns if each.is_computed and each.name not in known)
+        return list(dict.fromkeys([*found.captured.excluded, *computed]))
+
+    @override
+    def unlogged(self, table: TableSchema) -> Sequence[str]:
+        found = self._tables[table.id]
+        names = [each.name for each in found.described.columns]
+        known = {*(column.name for column in table.columns), *found.captured.left_out, *self.excluded(table)}
+        return [each for each in self._catalog.filter.columns(table.id, names) if each not in known]
 
     @override
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
