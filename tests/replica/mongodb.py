@@ -76,7 +76,8 @@ class Captured:
 class Collection(SourceTable):
     """A collection; `documents` are their bytes.
 
-    `declarations` are the columns that they are kept in. `as_text` is an expression of `database.collection.field` whose columns are text that also holds dates and numbers.
+    `declarations` are the columns that they are kept in. `as_text` is an expression of `database.collection.field`
+    whose columns are text that also holds dates and numbers.
     """
 
     id: TableId

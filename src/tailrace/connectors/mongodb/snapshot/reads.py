@@ -61,6 +61,12 @@ def oldest_time(client: Client) -> int | None:
     return None if first is None else number(first["ts"])
 
 
+def has_change(client: Client, time: int) -> bool:
+    """Whether the server's log has a change of that cluster time; with $gte the server finds the place by itself."""
+    found = client.local["oplog.rs"].find_one({"ts": {"$gte": timestamp(time)}}, projection={"ts": 1})
+    return found is not None and number(found["ts"]) == time
+
+
 def at_time(time: int) -> Find:
     """The option of a read as of a cluster time."""
     return {"readConcern": {"level": "snapshot", "atClusterTime": timestamp(time)}}

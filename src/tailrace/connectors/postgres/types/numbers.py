@@ -18,7 +18,6 @@ from tailrace.connectors.value_type import ValueType, as_string
 from tailrace.errors import DecodeError
 from tailrace.model.schema import ConnectSchema
 
-
 # Of the server's money, where lc_monetary is C.
 _PLACES = 2
 
