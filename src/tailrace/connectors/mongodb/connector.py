@@ -57,6 +57,9 @@ class LogEnd:
     committed: Committed | None = None
 
 
+_CLONED = "it is capped, and the log does not have the documents that cloneCollectionAsCapped fills one with"
+
+
 class MongoConnector(SharedLogConnector):
     """Implements Connector. A position is a text, see position.py; a range is [start, end)."""
 
@@ -106,14 +109,15 @@ class MongoConnector(SharedLogConnector):
         Stages of the user may leave these out, so that the UUID alone tells of them.
         """
         rows, is_reported = Documents(config), config[CURSOR_PIPELINE] is None
-        found = self._server.ask(lambda client: Collections(client, config).identities())
+        found = self._server.ask(lambda client: Collections(client, config).known())
         return {
             table: Structure(
-                identity=uuid.hex(),
+                identity=each.uuid.hex(),
                 facts={"form": Fact(rows.form(table), "other properties say how documents become rows")},
                 is_reported=is_reported,
+                unread=_CLONED if each.is_capped else None,
             )
-            for table, uuid in found.items()
+            for table, each in found.items()
         }
 
     @override
