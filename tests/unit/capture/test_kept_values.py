@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -19,11 +21,12 @@ from tailrace.model.table import TableId
 from tests.unit.connectors.rules import INTEGER, column, config
 
 TABLE = TableId("shop", "dbo", "people")
+LEFT_OUT = "skipped.operations or a filter step left out some of its changes"
 ALL = {"column__out__of__range__null": ".*"}
 
 
-def described(**properties: object) -> Structure:
-    settings = config(**properties)
+def described(steps: Sequence[object] = (), **properties: object) -> Structure:
+    settings = replace(config(**properties), steps=json.dumps(steps))
     columns = [
         column("id", INTEGER, type_name="int", length=10, is_character=False, required=True),
         column("name"),
@@ -72,8 +75,25 @@ def test_other_settings_make_those_columns_differ_that_they_apply_to(
 
 def test_changes_that_were_skipped_make_the_table_differ_once_they_are_not() -> None:
     both, none = described(skipped__operations={"d", "t"}), described(skipped__operations=set())
-    assert lost(both, described(skipped__operations={"t"})) == ["skipped.operations left out some of its changes"]
+    assert lost(both, described(skipped__operations={"t"})) == [LEFT_OUT]
     assert lost(none, both) == []
+
+
+@pytest.mark.parametrize(
+    ("filters", "is_lost"),
+    [
+        ([], True),
+        ([{"operations": ["delete", "READ", "create", "u"]}], True),
+        ([{"operations": ["create", "update", "read"]}, {"tables": ["dbo[.]PEOPLE"]}], False),
+        ([{"tables": ["dbo[.]people", ".*[.]other"], "operations": ["c", "r"]}], False),
+        ([{"tables": ["dbo[.]other"]}], False),
+    ],
+)
+def test_changes_that_a_filter_left_out_make_the_table_differ_once_it_does_not(
+    filters: list[dict[str, list[str]]], is_lost: bool
+) -> None:
+    before = described([{"filter": {"operations": ["c", "u", "r"]}}, {"route": {}}])
+    assert lost(before, described([{"filter": each} for each in filters])) == ([LEFT_OUT] if is_lost else [])
 
 
 def test_other_faults_make_the_table_differ() -> None:
