@@ -37,7 +37,7 @@ from tailrace.connectors.mongodb.position import (
 )
 from tailrace.connectors.mongodb.record_format import source_block
 from tailrace.connectors.mongodb.snapshot.chunks import ReadTime
-from tailrace.connectors.mongodb.snapshot.reads import cluster_time, has_change, oldest_time, written_before
+from tailrace.connectors.mongodb.snapshot.reads import cluster_time, lacks_change, oldest_time, written_before
 from tailrace.connectors.mongodb.snapshot.rows import read
 from tailrace.connectors.mongodb.snapshot.server import MongoSnapshots
 from tailrace.connectors.mongodb.types.layout import Values
@@ -175,7 +175,7 @@ class MongoConnector(SharedLogConnector):
         So the log of a server that was restored from a backup is known by the last change that was read.
         """
         oldest, last = oldest_time(client), last_before(at)
-        if oldest is not None and is_own and last is not None and oldest <= last and not has_change(client, last):
+        if oldest is not None and is_own and last is not None and oldest <= last and lacks_change(client, last):
             why = "its log lacks the last one that was read: it was restored from an older backup, or is another server"
             return LogGap(lost(self.config, at, why))
         if self.config[CAPTURE_MODE] == OPLOG:

@@ -61,10 +61,18 @@ def oldest_time(client: Client) -> int | None:
     return None if first is None else number(first["ts"])
 
 
-def has_change(client: Client, time: int) -> bool:
-    """Whether the server's log has a change of that cluster time; with $gte the server finds the place by itself."""
-    found = client.local["oplog.rs"].find_one({"ts": {"$gte": timestamp(time)}}, projection={"ts": 1})
-    return found is not None and number(found["ts"]) == time
+def lacks_change(client: Client, time: int) -> bool:
+    """Whether the server's log has no change of that cluster time, though it may have later ones.
+
+    A member that is behind the primary says nothing where its log ends earlier.
+    """
+    log = client.get_database("local", read_preference=ReadPreference.PRIMARY)["oplog.rs"]
+    # With $gte the server finds the place by itself.
+    found = log.find_one({"ts": {"$gte": timestamp(time)}}, projection={"ts": 1})
+    if found is not None:
+        return number(found["ts"]) != time
+    answer = client.admin.command("hello", read_preference=ReadPreference.PRIMARY)
+    return bool(answer.get("isWritablePrimary"))
 
 
 def at_time(time: int) -> Find:
