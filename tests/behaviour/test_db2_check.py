@@ -36,6 +36,32 @@ def found(source: Db2Source, table: str = "orders", **properties: str) -> str:
     return " | ".join(f"{each.what} -> {each.remedy}" for each in checked)
 
 
+def test_updates_of_zos_without_old_rows_are_told(source: Db2Source) -> None:
+    """Which row has a key at the end of a statement is known where updates come as pairs, as elsewhere."""
+
+    def is_settled() -> bool:
+        package = registry.named("db2").load()
+        given = {**source.properties("p"), "topic.prefix": "t", "db2.platform": "ZOS"}
+        with package.admin(package.resolve({**given, **package.replica_properties})).now() as now:
+            return bool(now.table(source.id("orders")).unique_at_commit)
+
+    what = "a replica keeps the row of the old key"
+    assert is_settled()
+    assert what not in found(source, db2__platform="ZOS")
+    registered = f"ASNCDC.IBMSNAP_REGISTER SET CHG_UPD_TO_DEL_INS = 'N' WHERE SOURCE_OWNER = '{source.schema}'"
+    source.run(f"UPDATE {registered}")
+    assert not is_settled()
+    assert what in found(source, db2__platform="ZOS")
+
+
+def test_a_comparison_names_the_columns_that_the_change_table_lacks(source: Db2Source) -> None:
+    source.run(f'ALTER TABLE "{source.schema}"."orders" ADD COLUMN "w" INTEGER')
+    package = registry.named("db2").load()
+    given = {**source.properties("p"), "topic.prefix": "t"}
+    with package.admin(package.resolve({**given, **package.replica_properties})).now() as now:
+        assert [*now.unlogged(now.table(source.id("orders")))] == ["w"]
+
+
 def test_a_capture_program_that_stops_is_a_problem_of_a_running_pipeline(
     source: Db2Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:

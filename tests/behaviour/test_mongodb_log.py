@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,10 @@ from tailrace.connectors.mongodb.admin import MongoAdmin
 from tailrace.connectors.mongodb.connector import MongoConnector
 from tailrace.connectors.mongodb.log.batch import CursorBatch
 from tailrace.connectors.mongodb.log.fragments import Fragments
+from tailrace.connectors.mongodb.position import beginning_of, time_of
 from tailrace.connectors.mongodb.types.layout import Buffer, Values
 from tailrace.connectors.offset import Reached, fields
+from tailrace.connectors.shared_log import LogGap
 from tailrace.errors import SourceError
 from tests.servers.mongodb.binary import NEWER
 from tests.servers.mongodb.server import Client, ReplicaSet
@@ -258,3 +262,47 @@ def test_elections_lose_and_repeat_nothing() -> None:
         assert set(found) == there
         assert set(found.values()) == {1}
         assert len(there) > 100
+
+
+def gap(config: Any, offset: Any) -> LogGap | None:
+    """What a start at an offset finds missing."""
+    with closing(MongoConnector(config)) as connector:
+        reached = Reached(**fields(offset, connector.source.connector, connector.identity, connector.parse))
+        return connector.lost(reached)
+
+
+def test_a_log_without_the_last_change_that_was_read_is_another_one(servers: ReplicaSet, client: Client) -> None:
+    client.inventory.plain.insert_one({"_id": 1})
+    with streaming(servers) as stream:
+        client.inventory.plain.insert_one({"_id": 2})
+        stream.records()
+        offset, config = stream.offset, stream.config
+    assert gap(config, offset) is None
+    between = beginning_of(time_of(offset["position"]) + 7777)
+    client.inventory.plain.insert_one({"_id": 3})
+    found = gap(config, {**offset, "position": between})
+    assert found is not None
+    assert "restored from an older backup" in str(found)
+
+
+@pytest.mark.long
+def test_a_server_that_was_restored_from_an_older_backup_is_known(tmp_path: Path) -> None:
+    """With its data its log comes back, which is as old as the backup, under the name of the set."""
+    with ReplicaSet() as restored:
+        data = restored.members[0].home / "data"
+        with restored.client() as client:
+            client.inventory.plain.insert_one({"_id": 1})
+        restored.stop()
+        shutil.copytree(data, tmp_path / "backup")
+        restored.start()
+        with restored.client() as client, streaming(restored) as stream:
+            client.inventory.plain.insert_one({"_id": 2})
+            stream.records()
+            offset, config = stream.offset, stream.config
+        restored.stop()
+        shutil.rmtree(data)
+        shutil.copytree(tmp_path / "backup", data)
+        restored.start()
+        with restored.client() as client:
+            client.inventory.plain.insert_one({"_id": 3})
+        assert "restored from an older backup" in str(gap(config, offset))

@@ -9,12 +9,14 @@ import pytest
 
 from tailrace.capture.offset import Offset
 from tailrace.connectors.offset import BEGIN, SNAPSHOT, STREAM
+from tailrace.connectors.postgres.admin.admin import PostgresAdmin
 from tailrace.connectors.postgres.admin.checks import Finding, check
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.position import format_lsn, remembered
 from tailrace.connectors.snapshots import SnapshotPlace
 from tailrace.snapshot.reading import Reading
 from tailrace.testing.postgres import EmbeddedPostgres
+from tests.conftest import Database
 
 TABLES = """
 CREATE TABLE fine (id int PRIMARY KEY, a text);
@@ -367,3 +369,12 @@ def test_what_keeps_a_replica_incomplete_is_named_in_advance(
     (halves,) = about("replica", findings(server, **given, **listed), True)
     assert halves.startswith("public.parts_1: no replica")
     assert about("replica", findings(server, publication__autocreate__mode="disabled", **listed), None) == []
+
+
+def test_tables_are_listed_while_one_of_them_is_being_altered(database: Database) -> None:
+    """By a prepared transaction, say, for hours: its exact size would be waited for, without a word."""
+    database.execute("CREATE TABLE a (id int PRIMARY KEY)", "CREATE TABLE b (id int PRIMARY KEY)")
+    config = resolve({**database.properties, "topic.prefix": "t"})
+    with database.connect() as connection, connection.transaction():
+        connection.execute("LOCK TABLE a IN ACCESS EXCLUSIVE MODE")
+        assert [each.id.table for each in PostgresAdmin(config).overview()] == ["a", "b"]

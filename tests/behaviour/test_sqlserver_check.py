@@ -73,6 +73,27 @@ def test_two_instances_are_told_and_which_is_narrower(source: SqlServerSource) -
     assert "sp_cdc_disable_table" in (several.remedy or "")
 
 
+def test_columns_that_no_instance_has_are_told(source: SqlServerSource) -> None:
+    source.run("CREATE TABLE part (id int PRIMARY KEY, v int, w int)")
+    source.run(f"{ENABLE.format('part')}, @captured_column_list = N'id,v'", "ALTER TABLE orders ADD extra int")
+    assert "dbo_part of" in about(checks(source, "part"), "lacks w: no change of them arrives").what
+    added = about(checks(source), "lacks extra: no change of them arrives")
+    assert added.ok is None
+    assert "capture.instance.auto" in (added.remedy or "")
+    excluded = checks(source, column__exclude__list=r"dbo\.orders\.extra")
+    assert not [each for each in excluded if "lacks" in each.what]
+
+
+def test_a_comparison_names_the_columns_that_the_log_does_not_have(source: SqlServerSource) -> None:
+    source.run("CREATE TABLE part (id int PRIMARY KEY, v int, w int, twice AS (v * 2), x int)")
+    source.run(f"{ENABLE.format('part')}, @captured_column_list = N'id,v,twice'")
+    package = registry.named("sqlserver").load()
+    given = {**source.properties("p"), "topic.prefix": "t", "column.exclude.list": r"dbo\.part\.x"}
+    with package.admin(package.resolve({**given, **package.replica_properties})).now() as now:
+        table = now.table(source.id("part"))
+        assert ([*now.unlogged(table)], sorted(now.excluded(table))) == (["w"], ["twice", "x"])
+
+
 def test_columns_that_change_tables_or_snapshots_treat_otherwise_are_told(source: SqlServerSource) -> None:
     columns = (
         "id int PRIMARY KEY, n int, twice AS (n * 2), ssn varchar(20), name varchar(20) COLLATE Cyrillic_General_CI_AS"

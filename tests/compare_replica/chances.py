@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -29,3 +30,27 @@ def interrupted(random: Random, parts: Sequence[Sequence[Any]], interruption: Se
         if random.random() < 0.25:
             lines.append(f"-- @sleep {random.choice(('0.05', '0.2', '0.5'))}")
     return [*lines, START] if STOP in interruption else lines
+
+
+def reconfigured(
+    random: Random, lines: Sequence[Any], given: Mapping[str, str], choices: Mapping[str, Sequence[str | None]]
+) -> list[Any]:
+    """The lines of a workload with other properties from some of its starts on, and with more starts.
+
+    `given` are the properties at first, to which null leads back; `choices` are those that change, with their values.
+    """
+
+    def configure() -> str:
+        names = random.sample(sorted(choices), min(len(choices), random.choice((1, 1, 2))))
+        changes = {name: random.choice(choices[name]) for name in names}
+        found = {name: given.get(name) if value is None else value for name, value in changes.items()}
+        return f"-- @configure {json.dumps(found)}"
+
+    result: list[Any] = []
+    for place, line in enumerate(lines):
+        if line == START and random.random() < 0.5:
+            result.append(configure())
+        result.append(line)
+        if line == CHECK and place < len(lines) - 1 and random.random() < 0.4:
+            result += [STOP, configure(), START]
+    return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -10,7 +11,7 @@ from typing import Any
 from tests.compare.beats import Beats
 from tests.compare.change_tables import RandomScenario
 from tests.compare.rows import Table, script
-from tests.compare_replica.chances import CHECK, interrupted, kills
+from tests.compare_replica.chances import CHECK, interrupted, kills, reconfigured
 from tests.compare_replica.folder import write_case
 
 # Statements that drop a table and create it again, with its capture.
@@ -38,7 +39,19 @@ def write(
         properties = {**properties, "snapshot.mode": "when_needed"}
     write_case(folder, properties, replica)
     (folder / "setup.sql").write_text(script([*around[0], *case.setup(), *around[1]]), encoding="utf-8")
-    (folder / "workload.sql").write_text("\n".join(case.workload(bool(replica))) + "\n", encoding="utf-8")
+    lines, settings = case.workload(bool(replica)), Random(f"settings of replica {database} {seed}")
+    lines = reconfigured(settings, lines, properties, _changing(settings, made))
+    (folder / "workload.sql").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _changing(chance: Random, tables: list[Table]) -> dict[str, tuple[str | None, ...]]:
+    """The properties that change between two starts, with their values."""
+    left_out = chance.choice(tables)
+    return {
+        "decimal.handling.mode": (None, "string", "double"),
+        "binary.handling.mode": (None, "hex"),
+        "table.exclude.list": (None, None, rf"{re.escape(left_out.schema)}\.{re.escape(left_out.name)}"),
+    }
 
 
 class _Case:

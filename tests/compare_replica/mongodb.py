@@ -13,7 +13,7 @@ from tests.compare.mongodb.changes import Changes, Collection, Command, as_step
 from tests.compare.mongodb.options import base
 from tests.compare.mongodb.scenarios import WORKLOAD
 from tests.compare.mongodb.values import Document, Values
-from tests.compare_replica.chances import CHECK, interrupted, kills
+from tests.compare_replica.chances import CHECK, interrupted, kills, reconfigured
 from tests.compare_replica.folder import write_case
 
 _COLLECTIONS = (("shop", "docs"), ("shop", "orders"), ("shop", "a.b"), ("other", "docs"), ("other", "odd-name ä"))
@@ -55,10 +55,26 @@ def write(seed: int, folder: Path) -> None:
     if chance.random() < 0.4:
         properties["incremental.snapshot.chunk.size"] = chance.choice(("2", "5"))
     made = _Case(chance)
-    steps = {"setup": made.setup(), "run": made.run(process)}
+    setup, run = made.setup(), made.run(process)
+    settings = Random(f"settings of replica mongodb {seed}")
+    run = reconfigured(settings, run, properties, _changing(properties))
+    steps = {"setup": setup, "run": [_directive(line) for line in run]}
     (folder / "steps.json").write_text(json.dumps(steps, indent=0) + "\n", encoding="utf-8")
     (folder / "workload.py").write_text(WORKLOAD, encoding="utf-8")
     write_case(folder, properties, replica)
+
+
+def _changing(properties: dict[str, str]) -> dict[str, tuple[str | None, ...]]:
+    """The properties that change between two starts, with their values."""
+    changing: dict[str, tuple[str | None, ...]] = {
+        "json.serialization.mode": (None, "relaxed", "extended"),
+        "capture.mode": (None, "change_streams", "oplog"),
+    }
+    if "document.columns" in properties:
+        changing["document.columns"] = (None, *_COLUMNS)
+    if not {*properties} & {"collection.include.list", "collection.exclude.list", "filters.match.mode"}:
+        changing["collection.exclude.list"] = (None, None, ".*[.]docs", "shop[.].*", ".*fresh|.*orders")
+    return changing
 
 
 class _Case:
@@ -90,8 +106,7 @@ class _Case:
         lines: list[Any] = []
         for _ in range(self._chance.randrange(2, 5)):
             parts = [self._part() for _ in range(self._chance.randrange(3, 9))]
-            lines += [_directive(line) for line in interrupted(self._chance, parts, kills(self._chance, process))]
-            lines.append(_directive(CHECK))
+            lines += [*interrupted(self._chance, parts, kills(self._chance, process)), CHECK]
         return lines
 
     def _part(self) -> list[Any]:

@@ -12,7 +12,7 @@ from tests.compare.postgres.further import Further
 from tests.compare.postgres.scenarios import CONNECTION
 from tests.compare.postgres.tables import Table, World, random_table, random_world
 from tests.compare_replica.alterations import altered
-from tests.compare_replica.chances import CHECK, interrupted, kills
+from tests.compare_replica.chances import CHECK, interrupted, kills, reconfigured
 from tests.compare_replica.folder import script, write_case
 from tests.compare_replica.hard_tables import HardTable, hard_tables
 
@@ -48,6 +48,8 @@ def write(seed: int, folder: Path) -> None:
     alters = random.random() < 0.85
     workload = [*_PATIENT, *_phases(random, world, tables, hard, further, process=process, alters=alters)]
     options = _options(random, tables)
+    chance = Random(f"settings of replica postgres {seed}")
+    workload = reconfigured(chance, workload, options, _changing(chance, tables, options))
     settings = _replica(random, process, alters)
     if options.get("publication.autocreate.mode") == "filtered":
         # It gets new tables at the next start.
@@ -96,6 +98,16 @@ def _options(random: Random, tables: list[Table]) -> dict[str, str]:
         listed = [*names, *(rf"public\.{name}" for name in ("orders", "parts", "par", "equals", "swaps", "bag"))]
         options["table.include.list"] = ",".join(listed)
     return options
+
+
+def _changing(random: Random, tables: list[Table], options: dict[str, str]) -> dict[str, tuple[str | None, ...]]:
+    """The properties that change between two starts, with their values."""
+    modes = {name: (None, *_OPTIONS[f"{name}"][1]) for name in _OPTIONS if name.endswith("handling.mode")}
+    if "table.include.list" in options:
+        return modes  # which excludes the other list
+    left_out = random.choice(tables)
+    names = (rf"{re.escape(left_out.schema)}\.{re.escape(left_out.name)}", r"public\.(bag|swaps|equals)", ".*parts?.*")
+    return {**modes, "table.exclude.list": (None, None, *names)}
 
 
 def _replica(random: Random, process: bool, alters: bool) -> dict[str, Any]:

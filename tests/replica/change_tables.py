@@ -19,7 +19,7 @@ from tests.golden.databases.sqlserver import GoldenSqlServer
 from tests.replica import postgres_types
 from tests.replica.content import ColumnTable, Representation, SourceTable
 from tests.replica.lists import Lists
-from tests.replica.postgres_types import DEFAULTS, PostgresType
+from tests.replica.postgres_types import DEFAULTS, Modes, PostgresType
 
 _TABLES = """
 SELECT s.name, t.name, t.is_tracked_by_cdc FROM sys.tables t JOIN sys.schemas s ON s.schema_id = t.schema_id
@@ -62,17 +62,19 @@ _ALIKE = {
 class ChangeTable(ColumnTable):
     """A table whose columns are names of types, in lower case."""
 
+    modes: Modes = DEFAULTS
+
     @override
     def represent(self, name: str, arrow: pa.DataType | None) -> Representation:
         type_ = self.columns[name]
-        return postgres_types.represent(PostgresType(_ALIKE.get(type_, "text") or type_), arrow, DEFAULTS)
+        return postgres_types.represent(PostgresType(_ALIKE.get(type_, "text") or type_), arrow, self.modes)
 
 
 def of_sqlserver(
     server: GoldenSqlServer, properties: Mapping[str, str], ignored: frozenset[str]
 ) -> Iterator[SourceTable]:
     """The captured tables of the databases. Raises ValueError for properties that change values."""
-    lists = Lists(properties)
+    lists, modes = Lists(properties), Modes.of(properties)
     for database in server.databases:
         with closing(server.server.connect(database)) as connection, connection.cursor() as cursor:
             cursor.execute(_TABLES)
@@ -81,7 +83,9 @@ def of_sqlserver(
                     columns, computed = _columns(cursor, lists, schema, table)
                     id_ = TableId(database, schema, table, DATABASE_SCHEMA_TABLE)
                     rows = _rows(cursor, f"[{schema}].[{table}]", columns)
-                    yield ChangeTable(id_, columns, rows, bool(is_captured), generated=computed, ignored=ignored)
+                    yield ChangeTable(
+                        id_, columns, rows, bool(is_captured), generated=computed, ignored=ignored, modes=modes
+                    )
 
 
 def _columns(cursor: Any, lists: Lists, schema: str, table: str) -> tuple[dict[str, str], frozenset[str]]:
@@ -113,7 +117,7 @@ def _normal(text: str | None, type_: str) -> str | None:
 
 def of_db2(server: GoldenDb2, properties: Mapping[str, str], ignored: frozenset[str]) -> Iterator[SourceTable]:
     """The captured tables of the database, by the values that IBM's driver gives."""
-    lists = Lists(properties)
+    lists, modes = Lists(properties), Modes.of(properties)
     captured = {tuple(row) for row in server.server.execute(_CAPTURED)}
     tables: dict[tuple[str, str], dict[str, str]] = {}
     for schema, table, column, type_, page in server.server.execute(_DB2_COLUMNS):
@@ -127,7 +131,9 @@ def of_db2(server: GoldenDb2, properties: Mapping[str, str], ignored: frozenset[
         found = server.server.execute(f'SELECT {listed} FROM "{schema}"."{table}"')
         types = [*columns.values()]
         rows = [[_text(value, type_) for value, type_ in zip(row, types, strict=True)] for row in found]
-        yield ChangeTable(TableId("", schema, table), columns, rows, (schema, table) in captured, ignored=ignored)
+        yield ChangeTable(
+            TableId("", schema, table), columns, rows, (schema, table) in captured, ignored=ignored, modes=modes
+        )
 
 
 def _text(value: Any, type_: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
@@ -14,6 +15,7 @@ from bson.codec_options import CodecOptions
 from bson.raw_bson import RawBSONDocument
 from pymongo import MongoClient
 
+from tailrace.connectors.mongodb.declared import Declaration, declared_fields, parse_declarations
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_TABLE
 from tailrace.override import override
@@ -46,6 +48,11 @@ class Captured:
         given = self.properties.get("json.serialization.mode", "legacy")
         return _MODES.get(given, given)
 
+    @property
+    def declarations(self) -> Sequence[Declaration]:
+        """The columns that documents are kept in."""
+        return parse_declarations(self.properties.get("document.columns"))
+
     def collection(self, database: str, name: str) -> bool:
         """Whether the lists and the scope choose a collection."""
         full, given = f"{database}.{name}", self.properties
@@ -70,7 +77,8 @@ class Captured:
 class Collection(SourceTable):
     """A collection; `documents` are their bytes.
 
-    `as_text` is an expression of `database.collection.field` whose columns are text that also holds dates and numbers.
+    `declarations` are the columns that they are kept in. `as_text` is an expression of `database.collection.field`
+    whose columns are text that also holds dates and numbers.
     """
 
     id: TableId
@@ -79,6 +87,7 @@ class Collection(SourceTable):
     ignored: frozenset[str] = frozenset()
     is_sent: bool = True
     as_text: str = ""
+    declarations: Sequence[Declaration] = ()
 
     @override
     def compare(self, replica: pa.Table | None) -> Comparison:
@@ -88,7 +97,12 @@ class Collection(SourceTable):
         if KEY not in table.column_names:
             found = [_document_row(row) for row in table.to_pylist()]
             return Comparison.of([self._whole(data) for data in self.documents], found)
-        columns = {field.name: field.type for field in table.schema if field.name not in (KEY, REST)}
+        declared = {field.name: field.type for field in declared_fields(self.declarations, self.name)}
+        columns = {
+            field.name: _declared(field.type, declared.get(field.name))
+            for field in table.schema
+            if field.name not in (KEY, REST)
+        }
         source = [self._split(data, columns) for data in self.documents]
         return Comparison.of(source, [_column_row(row, columns) for row in table.to_pylist()])
 
@@ -125,7 +139,9 @@ def collections(
                 documents = client[database].get_collection(name, codec_options=_RAW).find()
                 id_ = TableId(database, "", name, DATABASE_TABLE)
                 raw = [bytes(document.raw) for document in documents]  # of a large document it is a memoryview
-                yield Collection(id_, raw, captured.mode, ignored, as_text=as_text)
+                yield Collection(
+                    *(id_, raw, captured.mode, ignored), as_text=as_text, declarations=captured.declarations
+                )
 
 
 def held(tree: Any, relaxed: Any, type_: pa.DataType) -> str | None:
@@ -270,7 +286,15 @@ def _column_row(row: Mapping[str, Any], columns: Mapping[str, pa.DataType]) -> R
     return tuple(sorted({**shown_, REST: more[REST] or shown({}), KEY: more[KEY]}.items()))
 
 
+def _declared(type_: pa.DataType, declared: pa.DataType | None) -> pa.DataType:
+    """A database has structs, and lists of lists, as JSON, which holds what the declared type does."""
+    is_json = pa.types.is_string(type_) and declared is not None and pa.types.is_nested(declared)
+    return declared if is_json else type_
+
+
 def _native(value: Any, type_: pa.DataType) -> str:
+    if isinstance(value, str) and pa.types.is_nested(type_):
+        value = pa.scalar(json.loads(value), type_).as_py()
     if isinstance(value, dict):
         return repr({name: _inner(each, type_.field(name).type) for name, each in value.items()})
     if isinstance(value, list):

@@ -61,15 +61,22 @@ class ReplicaPipeline(ABC):
         self._server, self._folder = server, folder
         self.file, self.notifications = folder / "pipeline.yaml", folder / "notifications.jsonl"
         notices = {"notification.enabled.channels": "file", "notification.file": str(self.notifications)}
-        content = {
+        self._own = {**notices, **_QUICK}
+        self._content: dict[str, Any] = {
             "name": "replica",
-            "source": {"connector": database, "config": {**notices, **_QUICK, **properties}},
+            "source": {"connector": database, "config": {}},
             "sink": {"replica": {**_QUICK_SINK, **sink}},
             "checkpoint": str(folder / "checkpoint"),
             "trigger": "100ms",
             "spark": _SPARK,
         }
-        self.file.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+        self.configure(properties)
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        """Have the next start use these properties of the connector."""
+        self._content["source"]["config"] = {**self._own, **properties}
+        self.file.write_text(yaml.safe_dump(self._content, sort_keys=False), encoding="utf-8")
+        self.__dict__.pop("definition", None)
 
     @cached_property
     def definition(self) -> Definition:

@@ -51,12 +51,7 @@ class Captured(Lists):
     @property
     def modes(self) -> Modes:
         """The modes of types."""
-        given = self.properties.get
-        return Modes(
-            given("decimal.handling.mode", "precise"),
-            given("binary.handling.mode", "bytes"),
-            given("interval.handling.mode", "numeric"),
-        )
+        return Modes.of(self.properties)
 
 
 _NO_DECIMALS = ("NaN", "Infinity")

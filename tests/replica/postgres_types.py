@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -18,6 +18,8 @@ from tailrace.override import override
 from tests.replica import literals
 from tests.replica.content import Representation
 
+_NAMES = ("precise", "bytes", "numeric")
+
 
 @dataclass(frozen=True)
 class Modes:
@@ -26,6 +28,12 @@ class Modes:
     decimals: str = "precise"
     binary: str = "bytes"
     interval: str = "numeric"
+
+    @staticmethod
+    def of(properties: Mapping[str, str]) -> Modes:
+        """Those of a connector."""
+        names = ("decimal.handling.mode", "binary.handling.mode", "interval.handling.mode")
+        return Modes(*(properties.get(name, default) for name, default in zip(names, _NAMES, strict=True)))
 
 
 DEFAULTS = Modes()

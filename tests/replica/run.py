@@ -6,6 +6,7 @@ the replica in the end, or in a state that the case's `replica.json` allows.
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import tempfile
@@ -149,6 +150,10 @@ class Running:
             self._pipeline.stop()
         elif step.name == "start":
             self._pipeline.start()
+        elif step.name == "configure":
+            changes = json.loads(step.argument)
+            self._properties = {name: value for name, value in {**self._properties, **changes}.items() if value}
+            self._pipeline.configure(self._properties)
         elif step.name == "sleep":
             time.sleep(float(step.argument))
         elif step.name == "kill":

@@ -63,7 +63,7 @@ class TableWatch:
         found = [self._base[name] for name in dict.fromkeys(names) if name in self._base]
         self._sent.update({table: structure for table, structure, _ in found})
         return tuple(
-            TableNote(table, structure=replace(with_settings(structure, schema), is_base=True))
+            TableNote(table, structure=replace(with_settings(structure, schema, self._connector.config), is_base=True))
             for table, structure, schema in found
         )
 
@@ -147,7 +147,7 @@ class TableWatch:
                 notes.append(TableNote(table, structure=structure))
                 self._next = 0.0
             elif schema is not None or structure.is_gone:
-                described = structure if schema is None else with_settings(structure, schema)
+                described = structure if schema is None else with_settings(structure, schema, config)
                 notes.append(TableNote(table, structure=described, schema=schema))
             self._remember(table, structure)
         return tuple(notes)

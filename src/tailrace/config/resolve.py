@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import cast
 
@@ -52,7 +52,8 @@ class Config:
 
     `given` holds the properties as given under their canonical names, secrets included; `warnings` what is said
     of them, `secrets` the names never to show whatever the sanitize pattern says. `tables` are captured or not
-    whatever the filters say: what was added or removed since the start. `naming` is how names of tables are read.
+    whatever the filters say: what was added or removed since the start. `steps` are the pipeline's, as text. `naming`
+    is how names of tables are read.
     Picklable; repr hides secrets.
     """
 
@@ -60,7 +61,9 @@ class Config:
     given: dict[str, str] = field(default_factory=dict)
     warnings: tuple[Problem, ...] = ()
     secrets: frozenset[str] = frozenset()
+    _: KW_ONLY
     tables: tuple[tuple[str, bool], ...] = ()
+    steps: str = "[]"
     naming: TableNaming = _PLAIN
 
     def __getitem__(self, option: Option[T]) -> T:

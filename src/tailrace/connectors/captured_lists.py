@@ -61,6 +61,8 @@ class CapturedLists:
 
 
 def _digest(config: Config) -> str:
-    others = {name: config.given[name] for name in _OTHERS if name in config.given}
+    others: dict[str, Any] = {name: config.given[name] for name in _OTHERS if name in config.given}
+    if filters := [step["filter"]["tables"] for step in json.loads(config.steps) if "tables" in step.get("filter", {})]:
+        others["steps"] = filters
     lists = [*(config.given.get(name) for name in _LISTS), *([others] if others else [])]
     return hashlib.sha256(json.dumps(lists).encode()).hexdigest()[:16]

@@ -153,6 +153,10 @@ class SourceNow(Protocol):
         """The columns that the configuration leaves out."""
         return ()
 
+    def unlogged(self, table: TableSchema) -> Sequence[str]:
+        """The columns that the log does not have, so that a replica has no values of them, or old ones."""
+        return ()
+
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         """All rows in native types, a few MB at a time. Raises SourceError, DecodeError."""
 

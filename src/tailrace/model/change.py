@@ -37,6 +37,8 @@ from tailrace.model.table import TableSchema
 TRANSACTION_TYPE = pa.struct([("id", pa.string()), ("total_order", pa.int64()), ("data_collection_order", pa.int64())])
 
 CREATE, UPDATE, DELETE, READ, TRUNCATE, MESSAGE = "c", "u", "d", "r", "t", "m"
+# Those that change a table, by the names that people write.
+OPERATIONS = {"create": CREATE, "update": UPDATE, "delete": DELETE, "read": READ, "truncate": TRUNCATE}
 # The member of an envelope that tells what an update did to a document.
 UPDATE_DESCRIPTION = "updateDescription"
 SCHEMA = "s"

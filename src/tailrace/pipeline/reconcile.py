@@ -39,6 +39,7 @@ _ATTEMPTS = 3
 _SHOWN = 5
 EQUALS = ("equal", "equal in part")
 _ONLY_HERE = "only the replica has it"
+_UNLOGGED = "the log does not have it, so changes of it do not arrive"
 _UNMAPPED = "the replica does not have it, as its type has no mapping"
 _OPERATIONS = {CREATE: "creates", UPDATE: "updates", DELETE: "deletes", READ: "reads", TRUNCATE: "truncates"}
 _KINDS = {"missing": MISSING, "surplus": SURPLUS, "different": DIFFERENT}
@@ -210,7 +211,7 @@ class Reconciler:
             return
         with self.follower.admin.now() as now:
             schema = now.table(table)
-            left_out, excluded = now.left_out(schema), now.excluded(schema)
+            left_out, excluded, unlogged = now.left_out(schema), now.excluded(schema), now.unlogged(schema)
             report.reason = _missing_operations(self.definition, config, schema) or now.obstacle(
                 schema, merge_key(schema)
             )
@@ -223,9 +224,10 @@ class Reconciler:
             **dict.fromkeys(left_out, _UNMAPPED),
             **_lost(schema),
             **dict.fromkeys(sides.surplus([*layout.metadata.values(), *layout.mode.columns.values()]), _ONLY_HERE),
+            **dict.fromkeys(unlogged, _UNLOGGED),
         }
         report.configured = {
-            **dict.fromkeys(excluded, "left out of the replica by the column lists"),
+            **dict.fromkeys(excluded, "left out of the replica by the configuration"),
             **{column.name: column.configured for column in schema.columns if column.configured is not None},
         }
         if sides.layout.missing:

@@ -7,6 +7,7 @@ import signal
 import threading
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from pyspark.sql.types import StructType
@@ -115,6 +116,7 @@ class ChangeDataSource(DataSource):
             from tailrace.spark.shapes import row_type
 
             config = package.resolve(package.with_columns(self.properties, row_type(schema)), CHECKS)
+        config = replace(config, steps=self.steps)
         return Capture(package.connector(config), joins_topics=joins_topics(config, parse(self.steps)))
 
 

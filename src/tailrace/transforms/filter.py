@@ -9,9 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.model.change import CREATE, DELETE, READ, TRUNCATE, UPDATE, ChangeBatch
-
-OPERATIONS = {"create": CREATE, "update": UPDATE, "delete": DELETE, "read": READ, "truncate": TRUNCATE}
+from tailrace.model.change import OPERATIONS, ChangeBatch
 
 
 @dataclass(frozen=True)

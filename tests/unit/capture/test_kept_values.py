@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from tailrace.capture.kept_values import with_settings
+from tailrace.config.faults import Fault
 from tailrace.connectors.columns import ColumnRules
 from tailrace.connectors.types import temporal
 from tailrace.connectors.types.binary import binary_type
@@ -18,11 +21,12 @@ from tailrace.model.table import TableId
 from tests.unit.connectors.rules import INTEGER, column, config
 
 TABLE = TableId("shop", "dbo", "people")
+LEFT_OUT = "skipped.operations or a filter step left out some of its changes"
 ALL = {"column__out__of__range__null": ".*"}
 
 
-def described(**properties: str) -> Structure:
-    settings = config(**properties)
+def described(steps: Sequence[object] = (), **properties: object) -> Structure:
+    settings = replace(config(**properties), steps=json.dumps(steps))
     columns = [
         column("id", INTEGER, type_name="int", length=10, is_character=False, required=True),
         column("name"),
@@ -33,7 +37,7 @@ def described(**properties: str) -> Structure:
     found = ColumnRules(settings).captured(TABLE, columns, ("id",), [each.name for each in columns])
     assert found is not None
     structure = Structure("1", {each.name: str(place) for place, each in enumerate(columns)})
-    return with_settings(structure, found.schema)
+    return with_settings(structure, found.schema, settings)
 
 
 def lost(before: Structure, now: Structure) -> Sequence[str]:
@@ -58,6 +62,8 @@ def lost(before: Structure, now: Structure) -> Sequence[str]:
         ({"column__mask__hash__v2__SHA-256__with__salt__a": ".*name"}, {}, ["name"]),
         ({"binary__handling__mode": "hex"}, {"binary__handling__mode": "base64"}, ["octets"]),
         ({"decimal__handling__mode": "double"}, {}, ["price"]),
+        ({}, {"decimal__handling__mode": "string"}, ["price"]),
+        ({"decimal__handling__mode": "string"}, {}, ["price"]),
         ({"time__precision__mode": "connect"}, {}, []),  # rows in native types are of full precision in any mode
     ],
 )
@@ -65,6 +71,35 @@ def test_other_settings_make_those_columns_differ_that_they_apply_to(
     before: dict[str, str], now: dict[str, str], columns: list[str]
 ) -> None:
     assert lost(described(**before), described(**now)) == columns
+
+
+def test_changes_that_were_skipped_make_the_table_differ_once_they_are_not() -> None:
+    both, none = described(skipped__operations={"d", "t"}), described(skipped__operations=set())
+    assert lost(both, described(skipped__operations={"t"})) == [LEFT_OUT]
+    assert lost(none, both) == []
+
+
+@pytest.mark.parametrize(
+    ("filters", "is_lost"),
+    [
+        ([], True),
+        ([{"operations": ["delete", "READ", "create", "u"]}], True),
+        ([{"operations": ["create", "update", "read"]}, {"tables": ["dbo[.]PEOPLE"]}], False),
+        ([{"tables": ["dbo[.]people", ".*[.]other"], "operations": ["c", "r"]}], False),
+        ([{"tables": ["dbo[.]other"]}], False),
+    ],
+)
+def test_changes_that_a_filter_left_out_make_the_table_differ_once_it_does_not(
+    filters: list[dict[str, list[str]]], is_lost: bool
+) -> None:
+    before = described([{"filter": {"operations": ["c", "u", "r"]}}, {"route": {}}])
+    assert lost(before, described([{"filter": each} for each in filters])) == ([LEFT_OUT] if is_lost else [])
+
+
+def test_other_faults_make_the_table_differ() -> None:
+    assert lost(described(compat__faults={Fault.UNSIGNED_SCALES}), described()) == [
+        "compat.faults or value.loss.handling.mode was changed, and maybe values with it"
+    ]
 
 
 def test_a_description_of_an_earlier_release_and_a_new_column_differ_in_no_setting() -> None:

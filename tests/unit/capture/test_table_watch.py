@@ -137,3 +137,13 @@ def test_a_table_that_the_lists_did_not_have_for_a_start_is_incomplete(is_report
     now = Structure("1", {"id": "1"}, epoch=2, is_reported=is_reported)
     assert differences(Stored.of(replace(now, epoch=0)), now).why == ("it was not captured for a while",)
     assert not differences(Stored.of(replace(now, epoch=1)), now).why
+
+
+def test_tables_of_filter_steps_are_lists_as_well() -> None:
+    plain = CapturedLists.at(CONFIG, {})
+    log = {"lists": plain.to_json()}
+    for steps, is_new in (
+        ('[{"filter": {"tables": ["public[.]a"]}}]', True),
+        ('[{"filter": {"operations": ["c"]}}]', False),
+    ):
+        assert CapturedLists.at(replace(CONFIG, steps=steps), log).is_new is is_new

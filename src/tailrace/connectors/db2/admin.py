@@ -28,10 +28,6 @@ _ACTIVE = "A"
 _CONTROLS = ("IBMSNAP_REGISTER", "IBMSNAP_UOW", "IBMSNAP_CAPPARMS", "IBMSNAP_PRUNE_SET")
 # A capture program that has read nothing for so many of its intervals has stopped.
 _LATE = 3
-_PAIRS = """
-SELECT SOURCE_OWNER, SOURCE_TABLE FROM {control}.IBMSNAP_REGISTER
-WHERE SOURCE_OWNER <> '' AND CHG_UPD_TO_DEL_INS <> 'Y'
-"""
 _UNLOGGED = "SELECT TABSCHEMA, TABNAME FROM SYSCAT.TABLES WHERE TYPE = 'T' AND DATACAPTURE = 'N'"
 
 
@@ -88,7 +84,6 @@ class Db2Admin(ChangeTableAdmin):
         newest, captured = catalog.newest(), catalog.captured()
         is_luw = self.config[DB2_PLATFORM] == LUW
         unlogged = set(connection.rows(_UNLOGGED)) if is_luw else set()
-        single = {tuple(row) for row in connection.rows(_PAIRS.format(control=control(self.config)))}
         for table in captured:
             place = (table.schema, table.table)
             if place not in states:
@@ -107,9 +102,11 @@ class Db2Admin(ChangeTableAdmin):
             elif table not in newest or not _is_readable(connection, newest[table].changes):
                 what = f"the change table of {table} is missing or cannot be read"
                 yield Finding("tables", False, what, "GRANT SELECT ON the change table TO the user")
-            elif place in single and is_luw:
+            elif table in catalog.single:
                 remedy = "register it with CHG_UPD_TO_DEL_INS = 'Y'"
-                yield Finding("tables", False, f"updates of {table} are captured without old values", remedy)
+                what = f"updates of {table} are captured without old values"
+                zos = f"{what}: a replica keeps the row of the old key where an update changes a key"
+                yield Finding("tables", False, what, remedy) if is_luw else Finding("tables", None, zos, remedy)
         yield from self.shared_keys(catalog, captured)
         if captured:
             yield Finding("tables", True, f"{len(captured)} tables are captured")

@@ -63,6 +63,10 @@ _REGISTERED = """
 SELECT r.SOURCE_OWNER, r.SOURCE_TABLE, r.CD_OWNER, r.CD_TABLE, r.STATE
 FROM {control}.IBMSNAP_REGISTER r WHERE r.SOURCE_OWNER <> '' AND r.CD_TABLE IS NOT NULL
 """
+_SINGLE = """
+SELECT SOURCE_OWNER, SOURCE_TABLE FROM {control}.IBMSNAP_REGISTER
+WHERE SOURCE_OWNER <> '' AND COALESCE(CHG_UPD_TO_DEL_INS, 'N') <> 'Y'
+"""
 _SYSTEM = "IBMSNAP_"
 # Control tables may be in any schema.
 _CONTROL_TABLES = ("IBMSNAP_", "IBMQREP_")
@@ -77,8 +81,6 @@ class Catalog(tables.Catalog):
         self.columns = ColumnRules(config)
         self.database = config[DATABASE_DBNAME]
         self._is_zos = config[DB2_PLATFORM] == ZOS
-        # Keys are verified when a statement ends. On z/OS updates may come without their old rows.
-        self.unique_at_commit = not self._is_zos
 
     @override
     def databases(self) -> list[str]:
@@ -131,6 +133,20 @@ class Catalog(tables.Catalog):
         rows = self.connection.rows(_REGISTERED.format(control=name(control_schema(self.config))))
         schema = folded(self.config[CDC_CHANGE_TABLES_SCHEMA])
         return [(owner, table, cd_owner or schema, cd_table, state) for owner, table, cd_owner, cd_table, state in rows]
+
+    @cached_property
+    def single(self) -> set[TableId]:
+        """The tables whose updates are captured without their old rows."""
+        rows = self.connection.rows(_SINGLE.format(control=name(control_schema(self.config))))
+        return {self._id(owner, table) for owner, table in rows}
+
+    @override
+    def is_unique_at_commit(self, table: TableId) -> bool:
+        """See SqlCatalog.is_unique_at_commit: keys are verified when a statement ends.
+
+        Which row has a key then is not known without old rows, which updates may lack on z/OS.
+        """
+        return not (self._is_zos and table in self.single)
 
     @override
     def described(self, table: TableId, number: int) -> Described:

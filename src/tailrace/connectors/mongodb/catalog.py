@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from tailrace.config import Config
@@ -29,6 +29,15 @@ def is_temporary(table: TableId) -> bool:
     return re.fullmatch(TEMPORARY, table.table, re.DOTALL) is not None
 
 
+@dataclass(frozen=True)
+class KnownCollection:
+    """The UUID of a collection, which keeps it when it is renamed, and whether it is capped."""
+
+    uuid: bytes
+    _: KW_ONLY
+    is_capped: bool = False
+
+
 class Collections:
     """The collections that a configuration captures."""
 
@@ -46,13 +55,18 @@ class Collections:
         return self.filter.captures(table) and not (is_for_replica(self._config) and is_temporary(table))
 
     def identities(self) -> dict[TableId, bytes]:
-        """The UUIDs of the captured collections, by one query a database. A collection keeps it when it is renamed."""
+        """The UUIDs of the captured collections."""
+        return {table: each.uuid for table, each in self.known().items()}
+
+    def known(self) -> dict[TableId, KnownCollection]:
+        """The captured collections, by one query a database."""
         found = {}
         for name in self._databases():
             for each in self._client[name].list_collections(filter=self._wanted()):
                 table = table_id(name, each["name"])
                 if _is_own(table.table) and self.captures(table):
-                    found[table] = bytes(each["info"]["uuid"])
+                    is_capped = bool(each.get("options", {}).get("capped"))
+                    found[table] = KnownCollection(bytes(each["info"]["uuid"]), is_capped=is_capped)
         return found
 
     def read_first(self) -> list[TableId]:

@@ -31,12 +31,13 @@ from tailrace.connectors.mongodb.position import (
     SOURCE_TYPE,
     beginning_of,
     end_of,
+    last_before,
     parse,
     time_of,
 )
 from tailrace.connectors.mongodb.record_format import source_block
 from tailrace.connectors.mongodb.snapshot.chunks import ReadTime
-from tailrace.connectors.mongodb.snapshot.reads import cluster_time, oldest_time, written_before
+from tailrace.connectors.mongodb.snapshot.reads import cluster_time, lacks_change, oldest_time, written_before
 from tailrace.connectors.mongodb.snapshot.rows import read
 from tailrace.connectors.mongodb.snapshot.server import MongoSnapshots
 from tailrace.connectors.mongodb.types.layout import Values
@@ -54,6 +55,9 @@ class LogEnd:
 
     position: str
     committed: Committed | None = None
+
+
+_CLONED = "it is capped, and the log does not have the documents that cloneCollectionAsCapped fills one with"
 
 
 class MongoConnector(SharedLogConnector):
@@ -105,14 +109,15 @@ class MongoConnector(SharedLogConnector):
         Stages of the user may leave these out, so that the UUID alone tells of them.
         """
         rows, is_reported = Documents(config), config[CURSOR_PIPELINE] is None
-        found = self._server.ask(lambda client: Collections(client, config).identities())
+        found = self._server.ask(lambda client: Collections(client, config).known())
         return {
             table: Structure(
-                identity=uuid.hex(),
+                identity=each.uuid.hex(),
                 facts={"form": Fact(rows.form(table), "other properties say how documents become rows")},
                 is_reported=is_reported,
+                unread=_CLONED if each.is_capped else None,
             )
-            for table, uuid in found.items()
+            for table, each in found.items()
         }
 
     @override
@@ -157,18 +162,26 @@ class MongoConnector(SharedLogConnector):
         at = self.needed(reached, position)
         if at is None or (is_routine and self._compared is not None):
             return None
-        found = self._server.ask(lambda client: self._gap(client, at), "the log cannot be opened")
+        # Of a time that is given nobody knows whether the log ever had a change.
+        is_own = at != reached.log.get(BEGINS)
+        found = self._server.ask(lambda client: self._gap(client, at, is_own=is_own), "the log cannot be opened")
         if found is None:
             self._compared = at
         return found
 
-    def _gap(self, client: Client, at: str) -> LogGap | None:
+    def _gap(self, client: Client, at: str, *, is_own: bool) -> LogGap | None:
+        """A stream is opened at any time: before the beginning of a new log, as if nothing had been, and after its end.
+
+        So the log of a server that was restored from a backup is known by the last change that was read.
+        """
+        oldest, last = oldest_time(client), last_before(at)
+        if oldest is not None and is_own and last is not None and oldest <= last and lacks_change(client, last):
+            why = "its log lacks the last one that was read: it was restored from an older backup, or is another server"
+            return LogGap(lost(self.config, at, why))
         if self.config[CAPTURE_MODE] == OPLOG:
             error = gap_of_oplog(client, self.config, at)
             return None if error is None else LogGap(error)
-        oldest = oldest_time(client)
         if oldest is not None and oldest > time_of(at):
-            # A new replica set opens a stream at any time before its own beginning, as if nothing had been before.
             return LogGap(lost(self.config, at, "its log begins later: another server, or one that was set up again"))
         try:
             opened(client, self.config, at, 1)

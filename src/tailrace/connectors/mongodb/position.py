@@ -101,6 +101,11 @@ def time_of(position: str) -> int:
     return int(position[len(_TIMESTAMP) : _TIME_LENGTH], 16)
 
 
+def last_before(position: str) -> int | None:
+    """The cluster time of the change that `end_of` made this position of; None for a resume token."""
+    return time_of(position) - 1 if len(position) == _TIME_LENGTH else None
+
+
 def timestamp(time: int) -> Timestamp:
     """A 64-bit BSON timestamp as the driver has it."""
     return Timestamp(time >> 32, time & 0xFFFFFFFF)

@@ -88,7 +88,18 @@ class SqlTablesNow(SourceNow):
 
     @override
     def excluded(self, table: TableSchema) -> Sequence[str]:
-        return self._tables[table.id].captured.excluded
+        columns = self._tables[table.id].described.columns
+        known = {column.name for column in table.columns}
+        shown = {*self._catalog.filter.columns(table.id, [each.name for each in columns])}
+        return [
+            each.name for each in columns if each.name not in known and (each.is_computed or each.name not in shown)
+        ]
+
+    @override
+    def unlogged(self, table: TableSchema) -> Sequence[str]:
+        found = self._tables[table.id]
+        known = {*(column.name for column in table.columns), *found.captured.left_out, *self.excluded(table)}
+        return [each.name for each in found.described.columns if each.name not in known]
 
     @override
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:

@@ -146,8 +146,6 @@ class SqlCatalog(Protocol):
 
     filter: TableFilter
     columns: ColumnRules
-    unique_at_commit: bool = False
-    """Whether the database verifies keys at the end of a statement, and not with each of its rows."""
 
     def databases(self) -> list[str]:
         """The names of the databases, as the server writes them. Raises SourceError for one that is not there."""
@@ -167,6 +165,10 @@ class SqlCatalog(Protocol):
     def captured(self) -> list[TableId]:
         """The captured tables, in snapshot order."""
         return self.filter.order(table for table in self.tables() if self.filter.captures(table))
+
+    def is_unique_at_commit(self, table: TableId) -> bool:
+        """See TableSchema.unique_at_commit: whether keys are verified when a statement ends, not by each row."""
+        return False
 
     def read_first(self) -> list[TableId]:
         """Those of the captured tables that a first snapshot reads."""
@@ -192,4 +194,5 @@ class SqlCatalog(Protocol):
         """What is captured of a table."""
         infos = [self.info(column) for column in found.columns]
         names = [column.name for column in found.columns]
-        return self.columns.captured(found.id, infos, found.key, names, unique_at_commit=self.unique_at_commit)
+        is_late = self.is_unique_at_commit(found.id)
+        return self.columns.captured(found.id, infos, found.key, names, unique_at_commit=is_late)

@@ -12,7 +12,7 @@ from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.failures import FAILURES, is_forbidden
 from tailrace.connectors.sqlserver.guard import sees_policies
-from tailrace.connectors.sqlserver.narrower import REMEDY, narrower
+from tailrace.connectors.sqlserver.narrower import REMEDY, RENEW, narrower, uncaptured
 from tailrace.connectors.sqlserver.options import SNAPSHOT_ISOLATION_MODE
 from tailrace.connectors.sqlserver.platform import Platform, PlatformKind, enabling_table
 from tailrace.connectors.sqlserver.statements import name, text
@@ -79,6 +79,8 @@ class TableChecks:
         yield from (found for each in newest.values() for found in self._without_key(each))
         for sentence in narrower(self._connection, self._database, mine):
             yield Finding("instances", None, sentence, REMEDY)
+        for sentence in uncaptured(self._connection, self._database, mine, self._catalog.filter).values():
+            yield Finding("columns", None, sentence, RENEW)
         for table, group in groupby(sorted(mine, key=lambda each: each.table), key=lambda each: each.table):
             names = [each.name for each in group if each.has_begun]
             if len(names) > 1:

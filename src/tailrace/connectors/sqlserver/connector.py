@@ -17,7 +17,7 @@ from tailrace.connectors.offset import Reached
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.log.end import AgentCheck, end_of_transactions, log_end
-from tailrace.connectors.sqlserver.narrower import REMEDY, narrower
+from tailrace.connectors.sqlserver.narrower import REMEDY, RENEW, narrower, uncaptured
 from tailrace.connectors.sqlserver.options import MAX_ITERATION_TRANSACTIONS
 from tailrace.connectors.sqlserver.record_format import source_block
 from tailrace.connectors.sqlserver.renewal import Renewal
@@ -104,11 +104,17 @@ class SqlServerConnector(ChangeTableConnector):
 
     def _warnings(self, connection: Connection, catalog: Catalog, database: str) -> Iterator[str]:
         captured = [each for each in catalog.instances(database) if catalog.filter.captures(each.table)]
+        for sentence in uncaptured(connection, database, captured, catalog.filter).values():
+            self._tell(sentence, RENEW)  # which may be wanted so, so it is no problem that stays
         for sentence in narrower(connection, database, captured):
-            if sentence not in self._told:
-                self._told.add(sentence)
-                log.warning("%s; remedy: %s", sentence, REMEDY)
+            self._tell(sentence, REMEDY)
             yield sentence
+
+    def _tell(self, sentence: str, remedy: str) -> None:
+        """Log a warning once."""
+        if sentence not in self._told:
+            self._told.add(sentence)
+            log.warning("%s; remedy: %s", sentence, remedy)
 
     @override
     def structures(self, config: Config, reached: Reached) -> Mapping[TableId, Structure]:

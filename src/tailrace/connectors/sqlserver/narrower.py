@@ -1,13 +1,15 @@
-"""Finds capture instances that lack columns which the instance before them has: perhaps those of somebody else."""
+"""Finds columns that capture instances lack: those of the table, and those of the instance before them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
+from tailrace.config.filters import TableFilter
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.statements import name
+from tailrace.model.table import TableId
 
 _LACKING = """
 SELECT o.object_id, n.object_id, k.column_name
@@ -18,8 +20,20 @@ JOIN {db}.sys.columns c ON c.object_id = o.source_object_id AND c.name = k.colum
 WHERE NOT EXISTS (SELECT 1 FROM {db}.cdc.captured_columns m
   WHERE m.object_id = n.object_id AND m.column_name = k.column_name)
 """
+# Of a table's columns that an instance lacks; computed ones have no values in any instance.
+_UNCAPTURED = """
+SELECT ct.object_id, c.name FROM {db}.cdc.change_tables ct
+JOIN {db}.sys.columns c ON c.object_id = ct.source_object_id AND c.is_computed = 0
+WHERE NOT EXISTS (SELECT 1 FROM {db}.cdc.captured_columns k
+  WHERE k.object_id = ct.object_id AND k.column_name = c.name)
+ORDER BY ct.object_id, c.column_id
+"""
 REMEDY = (
     "if it is not the pipeline's, leave it out by internal.capture.instance.exclude.list; else disable the older one"
+)
+RENEW = (
+    "create a second instance that has them (EXEC sys.sp_cdc_enable_table ..., @capture_instance = N'<another name>'), "
+    "or set capture.instance.auto=true for columns that were added; leave out others by column.exclude.list"
 )
 
 
@@ -40,6 +54,27 @@ def narrower(connection: Connection, database: str, instances: Sequence[Instance
         for older, newer in pairs
         if (older.number, newer.number) in lacking
     ]
+
+
+def uncaptured(
+    connection: Connection, database: str, instances: Sequence[Instance], lists: TableFilter
+) -> dict[TableId, str]:
+    """A sentence for each table that has columns which its newest instance lacks, and which the lists do not leave out.
+
+    Those that its older instance has are `narrower`'s.
+    """
+    lacking: dict[int, list[str]] = {}
+    for number, column in connection.rows(_UNCAPTURED.format(db=name(database))):
+        lacking.setdefault(int(number), []).append(str(column))
+    found = {}
+    for table, mine in groupby(sorted(instances, key=lambda each: each.table), key=lambda each: each.table):
+        *older, newest = mine
+        everywhere = {*lacking.get(newest.number, ())}.intersection(*(lacking.get(each.number, ()) for each in older))
+        shown = lists.columns(table, [each for each in lacking.get(newest.number, ()) if each in everywhere])
+        if shown:
+            told = ", ".join(shown)
+            found[table] = f"the capture instance {newest.name} of {table} lacks {told}: no change of them arrives"
+    return found
 
 
 def _sentence(newer: Instance, columns: Sequence[str]) -> str:

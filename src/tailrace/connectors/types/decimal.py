@@ -41,10 +41,8 @@ _JAVA_NAMES = (("NaN", "NAN"), ("-Infinity", "NEGATIVE_INFINITY"), ("Infinity", 
 def fixed_type(precision: int, scale: int, config: Config) -> ValueType:
     """A decimal column with a declared precision and scale."""
     mode = config[DECIMAL_HANDLING_MODE]
-    if mode == "string":
-        return string_type(digits=scale)
-    if mode == "double":
-        return replace(double_type(as_string, 0.0), form=mode)
+    if mode != "precise":
+        return inexact_type(mode, digits=scale)
     schema, finite = decimal_schema(scale, precision), _finite_only(config)
     kind = _exact_type(schema, precision, scale, finite)
     return _with_others(kind) if keeps_all(config) else kind
@@ -61,10 +59,8 @@ def _exact_type(schema: ConnectSchema, precision: int, scale: int, finite: Conve
 def variable_type(config: Config) -> ValueType:
     """A decimal column whose values have a scale each."""
     mode = config[DECIMAL_HANDLING_MODE]
-    if mode == "string":
-        return string_type()
-    if mode == "double":
-        return replace(double_type(as_string, 0.0), form=mode)
+    if mode != "precise":
+        return inexact_type(mode)
     if keeps_all(config):
         return ValueType(ConnectSchema("string"), pa.string(), lambda text: without_zeros(as_string(text)))
     finite = _finite_only(config)
@@ -86,6 +82,12 @@ def _with_others(kind: ValueType) -> ValueType:
 def is_special(text: pa.Array) -> pa.Array:
     """Which decimals are no numbers or infinite."""
     return pc.is_in(text, pa.array(_SPECIAL, text.type))
+
+
+def inexact_type(mode: str, digits: int | None = None) -> ValueType:
+    """Decimals as texts or doubles. `digits`: see `string_type`."""
+    kind = string_type(digits) if mode == "string" else double_type(as_string, 0.0)
+    return replace(kind, form=mode)
 
 
 def string_type(digits: int | None = None) -> ValueType:

@@ -61,6 +61,20 @@ def oldest_time(client: Client) -> int | None:
     return None if first is None else number(first["ts"])
 
 
+def lacks_change(client: Client, time: int) -> bool:
+    """Whether the server's log has no change of that cluster time, though it may have later ones.
+
+    A member that is behind the primary says nothing where its log ends earlier.
+    """
+    log = client.get_database("local", read_preference=ReadPreference.PRIMARY)["oplog.rs"]
+    # With $gte the server finds the place by itself.
+    found = log.find_one({"ts": {"$gte": timestamp(time)}}, projection={"ts": 1})
+    if found is not None:
+        return number(found["ts"]) != time
+    answer = client.admin.command("hello", read_preference=ReadPreference.PRIMARY)
+    return bool(answer.get("isWritablePrimary"))
+
+
 def at_time(time: int) -> Find:
     """The option of a read as of a cluster time."""
     return {"readConcern": {"level": "snapshot", "atClusterTime": timestamp(time)}}

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 _TABLES = f"""
 SELECT n.nspname AS schema, c.relname AS table, greatest(c.reltuples, 0)::bigint AS rows,
-       pg_total_relation_size(c.oid) AS bytes,
+       {{size}} AS bytes,
        EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary) AS has_key,
        c.relkind = 'p' AS is_partitioned, c.relispartition AS is_partition,
        has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS is_readable
@@ -41,6 +41,9 @@ WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
   AND n.nspname NOT IN ('pg_catalog', 'information_schema', '{OWN_SCHEMA}') AND n.nspname NOT LIKE 'pg\\_%'
 ORDER BY 1, 2
 """
+# The former waits for a table that is being altered: for hours, where a prepared transaction has done so.
+_SIZE, _ABOUT = "pg_total_relation_size(c.oid)", "c.relpages * current_setting('block_size')::bigint"
+_LOCK_MS = 1000  # guessed
 _COMMENTS = """
 SELECT n.nspname, c.relname, d.description FROM pg_description d
 JOIN pg_class c ON c.oid = d.objoid JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -101,11 +104,21 @@ class SlotState:
 def tables(config: Config) -> list[TableOverview]:
     """The database's own permanent tables, partitions too, by name, but for those `left_out`. Raises SourceError."""
     with server_errors("the tables cannot be listed"), connect(config) as connection:
-        rows = connection.execute(_TABLES).fetchall()
+        rows = _listed(connection)
         captures, database = TableFilter.from_config(config).captures, config[DATABASE_DBNAME]
         captured = [tuple(row[:2]) for row in rows if captures(TableId(database, *row[:2]))]
         others = left_out(connection, config, captured)
         return [_overview(config, *row) for row in rows if tuple(row[:2]) not in others]
+
+
+def _listed(connection: psycopg.Connection[Any]) -> list[Any]:
+    """The rows of _TABLES."""
+    try:
+        with connection.transaction():
+            connection.execute(f"SET LOCAL lock_timeout = {_LOCK_MS}".encode())
+            return connection.execute(_TABLES.format(size=_SIZE).encode()).fetchall()
+    except psycopg.errors.LockNotAvailable:
+        return connection.execute(_TABLES.format(size=_ABOUT).encode()).fetchall()
 
 
 def comments(config: Config) -> dict[TableId, str]:

@@ -39,7 +39,8 @@ def array_type(item: ValueType, delimiter: str) -> ValueType:
         return held(lists, _texts(text, other, item, delimiter) if pc.any(other).as_py() else None)
 
     schema = ConnectSchema("array", items=item.schema.with_(optional=True))
-    return ValueType(schema, held_type(pa.list_(plain)), convert, loses=item.loses, sql=item.sql and f"{item.sql}[]")
+    sql = item.sql and f"{item.sql}[]"
+    return ValueType(schema, held_type(pa.list_(plain)), convert, loses=item.loses, sql=sql, form=item.form)
 
 
 def _with_others(lists: pa.ListArray, values: pa.StructArray) -> pa.Array:

@@ -18,6 +18,9 @@ from tailrace.connectors.value_type import ValueType, as_string
 from tailrace.errors import DecodeError
 from tailrace.model.schema import ConnectSchema
 
+# Of the server's money, where lc_monetary is C.
+_PLACES = 2
+
 
 def numeric(modifier: int, config: Config) -> ValueType:
     """A NUMERIC column under `decimal.handling.mode`."""
@@ -32,7 +35,7 @@ def money(config: Config) -> ValueType:
     mode = config[DECIMAL_HANDLING_MODE]
     if mode == "string":
         empty = decimal.zero_text(config[MONEY_FRACTION_DIGITS])
-        return ValueType(ConnectSchema("string", empty=empty), pa.string(), _money_text)
+        return ValueType(ConnectSchema("string", empty=empty), pa.string(), _money_text, form=mode)
     if mode == "double":
         return replace(decimal.double_type(_money_text, None), form=mode)
     scale = config[MONEY_FRACTION_DIGITS]
@@ -42,9 +45,10 @@ def money(config: Config) -> ValueType:
     def convert(text: pa.Array) -> pa.Array:
         cents = pc.cast(_money_text(text), pa.decimal128(19, 2))
         # Half up for Java, which is away from zero.
-        return pc.cast(pc.round(cents, scale, "half_towards_infinity") if scale < 2 else cents, arrow)
+        return pc.cast(pc.round(cents, scale, "half_towards_infinity") if scale < _PLACES else cents, arrow)
 
-    return ValueType(decimal.decimal_schema(scale), arrow, convert)
+    # With fewer places than the server has, values are rounded.
+    return ValueType(decimal.decimal_schema(scale), arrow, convert, form="" if scale >= _PLACES else str(scale))
 
 
 def _declared(modifier: int, *, is_signed: bool) -> tuple[int, int]:

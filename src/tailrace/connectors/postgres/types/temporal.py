@@ -262,7 +262,8 @@ def _interval(mode: str, in_us: Callable[[pa.Array], pa.Array]) -> ValueType:
     """Infinities are the outermost values. `in_us` makes numbers of the texts of finite ones."""
     if mode == "string":
         nothing = "P0Y0M0DT0H0M0S"
-        return ValueType(_span("string", "Interval"), pa.string(), _infinite(interval_text, *INFINITE), nothing)
+        convert = _infinite(interval_text, *INFINITE)
+        return ValueType(_span("string", "Interval"), pa.string(), convert, nothing, form=mode)
     convert = _infinite(in_us, LARGEST, SMALLEST)
     return ValueType(_span("int64", "MicroDuration"), pa.int64(), convert, 0, loses="its months and days")
 

@@ -212,6 +212,7 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
         convert,
         placeholder=has_placeholder or Fault.ARRAYS_WITHOUT_PLACEHOLDER not in faults,
         sql=item.sql and f"{item.sql}[]",
+        form=item.form,
     )
 
 
@@ -252,7 +253,7 @@ def _vector(name: str, *, is_read: bool) -> ValueType:
 
 def _hstore(mode: str) -> ValueType:
     if mode == "map":
-        return ValueType(extensions.HSTORE_MAP, extensions.HSTORE_TYPE, extensions.hstore_maps, None)
+        return ValueType(extensions.HSTORE_MAP, extensions.HSTORE_TYPE, extensions.hstore_maps, None, form=mode)
     schema = ConnectSchema("string", name="io.debezium.data.Json", version=1, empty="{}")
     return ValueType(schema, pa.string(), extensions.hstore_json)
 
