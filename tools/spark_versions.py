@@ -58,6 +58,9 @@ OWN = {
         "behaviour/test_spark_versions.py::test_each_change_comes_once_whatever_ends_a_run[{}]",
         "behaviour/test_spark_versions.py::test_an_idle_run_ends_without_micro_batches[{}]",
     ],
+    "how late it is, and up to when the sink is complete": [
+        "behaviour/test_spark_versions.py::test_a_run_says_up_to_when_its_sink_is_complete[{}]"
+    ],
     "AvailableNow in your own session": [
         "behaviour/test_spark_versions.py::test_a_query_of_ones_own_reads_what_there_is[{}]"
     ],
