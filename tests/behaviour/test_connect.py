@@ -19,7 +19,8 @@ from tailrace.sinks.replica.sink import read_table
 from tailrace.testing.jars import resolve_jars
 from tailrace.testing.kafka import EmbeddedKafka
 from tests.behaviour import connect_client
-from tests.behaviour.engines import DELTA, JARS
+from tests.behaviour.engines import DELTA, JARS, catalog
+from tests.behaviour.engines import database as database_of_replica
 from tests.behaviour.kafka_topics import consumed, topic
 from tests.behaviour.streams import properties
 from tests.conftest import Database
@@ -35,6 +36,9 @@ CHANGE = (
     "INSERT INTO orders VALUES (4, 4)",
 )
 AFTER = [{"id": 1, "amount": "1.00"}, {"id": 2, "amount": "20.00"}, {"id": 4, "amount": "4.00"}]
+
+NEWEST = [(1, "r", "1.00"), (2, "u", "20.00"), (4, "c", "4.00")]
+PAST = [(2, "r", "2.00"), (3, "r", "3.00")]
 
 
 class Client:
@@ -142,6 +146,41 @@ def test_a_repeated_micro_batch_changes_no_replica(case: Case) -> None:
     assert content(root) == AFTER
 
 
+def place(lake: str, folder: Path) -> tuple[str, dict[str, str]]:
+    """The root of a replica in that format, and its options."""
+    places = {"iceberg": ("iceberg://lake", catalog(folder / "lake")), "postgres": database_of_replica(folder / "lake")}
+    return places.get(lake, (str(folder / "replica"), {}))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lake", ["iceberg", "postgres"])
+def test_a_replica_of_another_format_follows_its_source(case: Case, lake: str) -> None:
+    root, options = place(lake, case.folder)
+    case.run("replica", root, storage_options=options)
+    case.database.execute(*CHANGE)
+    case.run("replica", root, storage_options=options)
+    assert content(root, options) == AFTER
+    case.forget_last_commit()
+    case.run("replica", root, storage_options=options)
+    assert content(root, options) == AFTER, "a repeated micro-batch changes nothing"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lake", ["delta", "iceberg", "postgres"])
+def test_a_history_has_every_version_once(case: Case, lake: str) -> None:
+    root, options = place(lake, case.folder)
+    more = {"mode": "history", "storage_options": options}
+    case.run("replica", root, **more)
+    case.database.execute(*CHANGE)
+    case.run("replica", root, **more)
+    case.forget_last_commit()
+    case.run("replica", root, **more)
+    rows = read_table(root, "public.orders", options).to_pylist()
+    found = sorted((row["id"], row["_op"], str(row["amount"]), row["valid_to"] is None) for row in rows)
+    assert [(id_, op, amount) for id_, op, amount, is_newest in found if is_newest] == NEWEST
+    assert [(id_, op, amount) for id_, op, amount, is_newest in found if not is_newest] == PAST
+
+
 @pytest.mark.long
 @pytest.mark.timeout(300)
 def test_the_replica_by_spark_follows_its_source(database: Database, tmp_path: Path) -> None:
@@ -226,7 +265,7 @@ def test_a_pipeline_file_is_refused_with_what_to_do(case: Case) -> None:
     assert not case.checkpoint.exists()
 
 
-def content(root: Path) -> list[dict[str, Any]]:
+def content(root: Path | str, options: dict[str, str] | None = None) -> list[dict[str, Any]]:
     """The replica's rows."""
-    rows = read_table(str(root), "public.orders").to_pylist()
+    rows = read_table(str(root), "public.orders", options).to_pylist()
     return sorted(({**row, "amount": str(row["amount"])} for row in rows), key=lambda row: row["id"])

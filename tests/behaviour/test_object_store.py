@@ -16,7 +16,7 @@ import pytest
 
 from tailrace.connectors.locations import located
 from tailrace.connectors.signal import Signal
-from tailrace.errors import OffsetError
+from tailrace.errors import OffsetError, SinkError
 from tailrace.pipeline.checkpoint import SparkAloneError, position
 from tailrace.sinks.replica.sink import read_table
 from tailrace.snapshot import channels
@@ -90,13 +90,13 @@ def test_a_store_without_keys_is_said_with_what_is_missing(keys: S3Server, monke
 class Line:
     """A pipeline file whose checkpoint and replica are in the store, and the processes that run it."""
 
-    def __init__(self, store: S3Server, database: Database, folder: Path, sink: str = "replica") -> None:
-        self.store, self.folder, self.name = store, folder, database.name
+    def __init__(self, store: S3Server, database: Database, folder: Path, sink: str = "delta") -> None:
+        self.store, self.folder, self.name, self.sink = store, folder, database.name, sink
         self.log = folder / "run.log"
         content = {
             "name": "shop",
             "source": {"config": properties(database, maxBytesPerTrigger="50000")},
-            "sink": {sink: self.sinks[sink]},
+            "sink": self.sinks[sink],
             "checkpoint": f"s3a://{store.bucket}/{database.name}/checkpoint",
             "trigger": "200ms",
             "spark": {"spark.master": "local[2]", "spark.sql.shuffle.partitions": 2, **store.spark},
@@ -106,16 +106,23 @@ class Line:
 
     @property
     def sinks(self) -> dict[str, dict[str, Any]]:
-        """The settings of each sink."""
+        """The settings of each sink. Keys are in the environment, as a machine's role would be."""
         return {
-            "replica": {"path": self.replica, "storage_options": {"AWS_ALLOW_HTTP": "true"}},
-            "json": {"path": f"s3a://{self.store.bucket}/{self.name}/files"},
+            "delta": {"replica": {"path": self.root, "storage_options": {"AWS_ALLOW_HTTP": "true"}}},
+            "iceberg": {"replica": {"format": "iceberg", "namespace": "lake", "catalog": self.catalog}},
+            "json": {"json": {"path": f"s3a://{self.store.bucket}/{self.name}/files"}},
         }
 
     @property
-    def replica(self) -> str:
-        """The replica's root."""
+    def root(self) -> str:
+        """The root of the replica's Delta tables."""
         return f"s3://{self.store.bucket}/{self.name}/replica"
+
+    @property
+    def catalog(self) -> dict[str, str]:
+        """The catalog of Iceberg tables that lie in the store."""
+        warehouse = f"s3://{self.store.bucket}/{self.name}/warehouse"
+        return {"type": "sql", "uri": f"sqlite:///{self.folder}/catalog.db", "warehouse": warehouse}
 
     def start(self) -> subprocess.Popen[bytes]:
         """A run, in a process group of its own."""
@@ -135,9 +142,11 @@ class Line:
 
     def rows(self) -> list[dict[str, Any]]:
         """The replica's rows."""
-        if not any(self.store.keys(f"{self.name}/replica/public.t/_delta_log/")):
+        place = (self.root, self.store.storage_options) if self.sink == "delta" else ("iceberg://lake", self.catalog)
+        try:
+            found = read_table(place[0], "public.t", place[1]).to_pylist()
+        except SinkError:  # there is no table yet
             return []
-        found = read_table(self.replica, "public.t", self.store.storage_options).to_pylist()
         return sorted(found, key=lambda row: row["id"])
 
     def lines(self) -> list[str]:
@@ -166,10 +175,13 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_a_pipeline_killed_in_an_object_store_resumes(keys: S3Server, database: Database, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sink", ["delta", "iceberg"])
+def test_a_pipeline_killed_in_an_object_store_resumes(
+    keys: S3Server, database: Database, tmp_path: Path, sink: str
+) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY, v text)")
     database.execute("INSERT INTO t SELECT n, 'first' FROM generate_series(1, 500) n")
-    line = Line(keys, database, tmp_path)
+    line = Line(keys, database, tmp_path, sink)
     process = line.start()
     try:
         line.until(lambda: len(line.rows()) == 500)

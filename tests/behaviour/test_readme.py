@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow.parquet as pq
+import pytest
 
+from tailrace.errors import SinkError
+from tailrace.sinks.replica.sink import read_table
+from tailrace.testing.process import free_port
 from tests.conftest import Database
 from tests.unit.test_docs import blocks
 
@@ -63,3 +72,100 @@ def test_the_first_five_minutes(database: Database, tmp_path: Path) -> None:
         ("r", '{"id":2}', '{"id":2,"item":"salt"}'),
         ("u", '{"id":1}', '{"id":1,"item":"rice"}'),
     ]
+
+
+class Shell:
+    """Runs commands of the README in a folder, for a database of its own in place of the one that they name."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        server, self._folder = database.properties, folder
+        place = "{database.user}@{database.hostname}:{database.port}/{database.dbname}"
+        for name, value in server.items():
+            place = place.replace(f"{{{name}}}", quote(value))
+        self._other = {
+            "cdc@localhost:5432/shop": place,
+            "9404": str(free_port()),
+        }
+        self._environment = {
+            **os.environ,
+            "PGPASSWORD": server.get("database.password", ""),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "COLUMNS": "200",
+        }
+
+    def _command(self, line: str) -> list[str]:
+        for there, here in self._other.items():
+            line = line.replace(there, here)
+        program, *arguments = shlex.split(line, comments=True)
+        assert program == "tailrace"
+        return [sys.executable, "-c", "from tailrace.cli.main import main; main()", *arguments]
+
+    def run(self, line: str) -> str:
+        """What a command prints that ends well."""
+        done = subprocess.run(
+            self._command(line),
+            cwd=self._folder,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            stdin=subprocess.DEVNULL,
+        )
+        assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    @contextmanager
+    def running(self, line: str) -> Iterator[Callable[[Callable[[], bool]], None]]:
+        """A command that runs until the block ends; gives what waits for a condition while it does."""
+        log = self._folder / "run.log"
+        with log.open("ab") as out:
+            command = self._command(line)
+            process = subprocess.Popen(command, cwd=self._folder, env=self._environment, stdout=out, stderr=out)
+
+        def until(is_so: Callable[[], bool]) -> None:
+            deadline = time.monotonic() + 240
+            while not is_so():
+                assert process.poll() is None, log.read_text()
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.5)
+
+        try:
+            yield until
+            process.terminate()
+            process.wait(timeout=120)
+        finally:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+def test_the_commands_of_a_pipeline(database: Database, tmp_path: Path) -> None:
+    """In the order of the README; a table that was made after `init` is added."""
+    database.execute("CREATE TABLE orders (id bigint PRIMARY KEY, item text)", "INSERT INTO orders VALUES (1, 'tea')")
+    lines = [line for line in shown("pipeline").splitlines() if line.startswith("tailrace ")]
+    init, verify, check, run, with_console, status, add, reconcile = lines
+    assert verify.startswith("tailrace verify "), "which tests/behaviour/test_verify.py runs"
+    shell = Shell(database, tmp_path)
+
+    def ids(table: str) -> list[int]:
+        try:
+            return sorted(read_table(str(tmp_path / "replica"), f"public.{table}").column("id").to_pylist())
+        except SinkError:  # there is no table yet
+            return []
+
+    shell.run(init)
+    shell.run(check)
+    with shell.running(run) as until:
+        until(lambda: ids("orders") == [1])
+    database.execute(
+        "INSERT INTO orders VALUES (2, 'salt')",
+        "CREATE TABLE customers (id bigint PRIMARY KEY)",
+        "INSERT INTO customers VALUES (7)",
+    )
+    with shell.running(with_console) as until:
+        until(lambda: ids("orders") == [1, 2])
+        shell.run(status)
+        shell.run(add)
+        until(lambda: ids("customers") == [7])
+        shell.run(reconcile)

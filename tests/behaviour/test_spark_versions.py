@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime, timezone
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,10 @@ import pyspark
 import pytest
 from deltalake import DeltaTable
 
+import tailrace
 from tailrace.cli.demo import QUICK_START
 from tailrace.pipeline.checkpoint import position
+from tailrace.pipeline.run_state import run_state
 from tailrace.spark.versions import TRIED, release
 from tailrace.testing.kafka import EmbeddedKafka
 from tests.behaviour.kafka_topics import consumed
@@ -275,6 +278,31 @@ def test_a_replica_equals_its_source(orders: Database, tmp_path: Path, version: 
     with orders.connect() as connection:
         expected = connection.execute("SELECT id, note FROM orders ORDER BY id").fetchall()
     assert sorted((row["id"], row["note"]) for row in rows) == expected
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_a_run_says_up_to_when_its_sink_is_complete(orders: Database, tmp_path: Path, version: str) -> None:
+    """Also in a quiet database, of which Spark says every ten seconds how far a query is."""
+    pipeline = Pipeline(orders, tmp_path, {"replica": {"path": str(tmp_path / "replica")}})
+
+    def is_passed(table: str | None) -> bool:
+        return (tailrace.complete_until(pipeline.file, table) or begun) > begun
+
+    begun = datetime.now(timezone.utc)
+    process = pipeline.start(version)
+    for statement in (None, "INSERT INTO orders VALUES (1000, 'new')", None):
+        begun = datetime.now(timezone.utc)
+        if statement is not None:
+            orders.execute(statement)
+            begun = datetime.now(timezone.utc)
+        until(lambda: is_passed(None) and is_passed("public.orders"), process)
+    rows = DeltaTable(str(tmp_path / "replica" / "public.orders")).to_pyarrow_table().column("id").to_pylist()
+    assert 1000 in rows
+    run = run_state(str(pipeline.checkpoint))
+    assert run.caught_up is not None
+    assert run.caught_up >= begun.timestamp() - 30, "the lag is known as well"
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
 
 
 @pytest.mark.parametrize("version", RELEASES)

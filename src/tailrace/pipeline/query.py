@@ -15,7 +15,9 @@ from tailrace.pipeline.failure import sentences
 from tailrace.pipeline.query_id import demand_id
 from tailrace.pipeline.target import ReplicaOutput, SinkTarget
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
+from tailrace.spark.latest_file import LatestFile
 from tailrace.spark.observed import observe
+from tailrace.spark.source import LATEST_OPTION
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,6 +29,7 @@ class QueryStart:
     """What a pipeline's query is started from, at first and again after an error that passes.
 
     `log` is where Spark's lines go. `replaces_sink`: the target is the caller's, and the definition's sink is not used.
+    `latest` is where the source says how far its log goes, on a Spark that does not ask for it; None on others.
     """
 
     definition: Definition
@@ -34,6 +37,7 @@ class QueryStart:
     target: SinkTarget
     log: Path
     replaces_sink: bool
+    latest: LatestFile | None = None
 
     def begin(self) -> StreamingQuery:
         """Start the query from what the checkpoint and the sink hold. Raises TailraceError."""
@@ -67,6 +71,7 @@ class QueryStart:
             .option("tailrace.steps", definition.steps_text())
             .option("tailrace.pause.seconds", definition.pause_seconds)
             .options(**pace.options(trigger))
+            .options(**({} if self.latest is None else {LATEST_OPTION: str(self.latest.path)}))
             .option("shape", target.shape)
             .load()
         )

@@ -6,8 +6,12 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any
 
+from tailrace.pipeline.progress import offset_of
+
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from tailrace.spark.latest_file import LatestFile
 
 Report = dict[str, Any]
 
@@ -17,10 +21,13 @@ class Reports:
 
     Spark keeps the newest 100. `recentProgress` of PySpark asks Java for all of them at each call, and converts each
     twice; a run looks twice a second.
+
+    `latest` has what a Spark that does not ask the source lacks in the reports: `latestOffset` of the newest one.
     """
 
-    def __init__(self, query: StreamingQuery) -> None:
+    def __init__(self, query: StreamingQuery, latest: LatestFile | None = None) -> None:
         self._java: Any = query._jsq
+        self._latest = latest
         self._lock = threading.Lock()
         self._text: str | None = None
         self._last: Report | None = None
@@ -54,4 +61,6 @@ class Reports:
         self._text = texts[-1]
         found = [json.loads(each) for each in texts]
         self._last = found[-1]
+        if self._latest is not None and found[-1].get("sources"):
+            found[-1]["sources"][0]["latestOffset"] = self._latest.read(offset_of(found[-1], "endOffset"))
         self._untold += found

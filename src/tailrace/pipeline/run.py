@@ -84,7 +84,7 @@ class Run:
     def _watch(self, query: StreamingQuery) -> None:
         """Follow a query from here on."""
         definition, tracker = self._definition, self._session.sparkContext.statusTracker()
-        self._query, self._reports = query, Reports(query)
+        self._query, self._reports = query, Reports(query, self._start.latest)
         self._first = SnapshotWatch(self._admin, definition.config(), definition.checkpoint, tracker, query)
         self._keep()
 

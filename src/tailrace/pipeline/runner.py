@@ -19,9 +19,12 @@ from tailrace.pipeline.query import QueryStart
 from tailrace.pipeline.replica_states import states_of
 from tailrace.pipeline.run import Run as Run
 from tailrace.pipeline.run_state import LAST_RUN, LEASE, ended, ended_early
+from tailrace.pipeline.scratch import scratch_folder
 from tailrace.pipeline.session import local_session, refuse_unsafe, without_pace_warnings
 from tailrace.pipeline.target import ReplicaOutput, SinkTarget, build
+from tailrace.spark.latest_file import LatestFile
 from tailrace.spark.sessions import demand_java
+from tailrace.spark.versions import TELLS_START
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +62,8 @@ class Pipeline:
         lease = Lease(checkpoint_file(session, definition.checkpoint, LEASE))
         lease.acquire()
         last_run = checkpoint_file(session, definition.checkpoint, LAST_RUN)
-        start = QueryStart(definition, session, target, self.log, replaces_sink=self.target is not None)
+        latest = None if TELLS_START else LatestFile(scratch_folder() / "latest.json")
+        start = QueryStart(definition, session, target, self.log, replaces_sink=self.target is not None, latest=latest)
         try:
             return Run(start, start.begin(), lease, last_run, ends_session=self.session is None)
         except BaseException as error:

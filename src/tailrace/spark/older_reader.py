@@ -22,6 +22,7 @@ from pyspark.sql.types import StructType
 from tailrace.capture.capture import Capture
 from tailrace.config.options.spark import MAX_BYTES_PER_TRIGGER
 from tailrace.override import override
+from tailrace.spark.latest_file import LatestFile
 from tailrace.spark.reader import StreamReader
 from tailrace.spark.versions import InputPartition
 
@@ -43,8 +44,10 @@ class OlderReader(StreamReader):
         run_id: str,
         pause_seconds: float = 0.0,
         pace: Pace | None = None,
+        latest_file: str | None = None,
     ) -> None:
         super().__init__(capture, schema, steps, run_id, pause_seconds)
+        self._latest = None if latest_file is None else LatestFile(latest_file)
         self._bounded = pace == "bounded"
         self._goes_on = pace is not None
         self._start: dict[str, Any] | None = None
@@ -65,6 +68,8 @@ class OlderReader(StreamReader):
                 "use `tailrace run`, or a trigger by time"
             )
         self._goes_on = True
+        if self._latest is not None:
+            self._latest.write(end, self.capture.latest())
         return end
 
     @override

@@ -31,6 +31,8 @@ PROPERTIES_OPTION = TAILRACE_PROPERTIES.name
 PAUSE_OPTION = "tailrace.pause.seconds"
 # How the query goes on, for a Spark that does not say it: see Pace in older_reader.py.
 PACE_OPTION = "tailrace.pace"
+# The path of a LatestFile, for the same Spark.
+LATEST_OPTION = "tailrace.latest.file"
 
 
 class ChangeDataSource(DataSource):
@@ -54,6 +56,7 @@ class ChangeDataSource(DataSource):
         self.steps = options.get(STEPS_OPTION) or "[]"
         self.pause_seconds = float(options.get(PAUSE_OPTION) or 0)
         self.pace = cast("Pace | None", options.get(PACE_OPTION))
+        self.latest_file = options.get(LATEST_OPTION)
         # Drawn here, not in a reader: Spark makes readers again for every batch. It is header __debezium.context.runId.
         self.run_id = str(uuid.uuid4())
 
@@ -96,7 +99,8 @@ class ChangeDataSource(DataSource):
                 remedy="run the pipeline by `tailrace run`, or leave the property out and use `tailrace drop`",
             )
         if not TELLS_START:
-            return OlderReader(capture, schema, self.steps, self.run_id, self.pause_seconds, self.pace)
+            known = (self.pause_seconds, self.pace, self.latest_file)
+            return OlderReader(capture, schema, self.steps, self.run_id, *known)
         return ChangeReader(capture, schema, self.steps, self.run_id, self.pause_seconds)
 
     @property
@@ -129,7 +133,7 @@ def _end_by_sigterm() -> None:
 
 def properties(options: Mapping[str, str]) -> dict[str, str]:
     """All properties: those in `tailrace.properties`, overridden by plain options. Raises ConfigError for bad JSON."""
-    ours = (PROPERTIES_OPTION, STEPS_OPTION, PAUSE_OPTION, PACE_OPTION)
+    ours = (PROPERTIES_OPTION, STEPS_OPTION, PAUSE_OPTION, PACE_OPTION, LATEST_OPTION)
     plain = {name: value for name, value in options.items() if name.lower() not in ours}
     text = options.get(PROPERTIES_OPTION)
     if not text:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from tailrace.pipeline.reports import Reports
+from tailrace.spark.latest_file import LatestFile
 
 
 class Java:
@@ -75,3 +77,16 @@ def test_reports_that_spark_has_forgotten_meanwhile_do_not_bring_the_others_twic
     java.add(2, 3, 4, 5, 6)
     assert numbers(reports) == [4, 5, 6]
     assert reports.last == {"batchId": 6, "timestamp": "6"}
+
+
+def test_a_report_has_what_the_source_said_where_spark_did_not_ask_it(tmp_path: Path) -> None:
+    java, file = Java(), LatestFile(tmp_path / "latest.json")
+    file.write({"position": "7"}, {"complete_us": 1})
+    query: Any = SimpleNamespace(_jsq=java)
+    reports = Reports(query, file)
+    for end in ("7", "8"):
+        source = {"endOffset": {"position": end}, "latestOffset": {"position": end}}
+        java.kept.append(json.dumps({"batchId": int(end), "sources": [source]}))
+        last = reports.last
+        assert last is not None
+        assert last["sources"][0]["latestOffset"] == ({"complete_us": 1} if end == "7" else {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -12,8 +13,9 @@ from pyspark.sql.types import StructType
 from tailrace.capture.capture import Capture
 from tailrace.config import Config
 from tailrace.config.options.spark import MAX_BYTES_PER_TRIGGER
+from tailrace.spark.latest_file import LatestFile
 from tailrace.spark.older_reader import OlderReader, Pace
-from tailrace.spark.source import PACE_OPTION, properties
+from tailrace.spark.source import LATEST_OPTION, PACE_OPTION, properties
 
 LIMIT = 100
 Offset = dict[str, Any]
@@ -45,6 +47,9 @@ class Log:
 
     def has_snapshot(self, offset: Offset) -> bool:
         return False
+
+    def latest(self) -> Offset:
+        return {"position": self.end, "complete_us": 5 * self.end}
 
     def plan(self, start: Offset, end: Offset) -> list[object]:
         return []
@@ -154,3 +159,14 @@ def test_the_reader_travels_to_tasks_without_what_it_has_seen() -> None:
 
 def test_the_pace_is_no_property_of_the_connector() -> None:
     assert properties({PACE_OPTION: "bounded", "topic.prefix": "t"}) == {"topic.prefix": "t"}
+
+
+def test_what_the_source_says_of_the_end_of_its_log_is_left_in_a_file(tmp_path: Path) -> None:
+    """Spark does not ask for it."""
+    log = Log(550)
+    file = LatestFile(tmp_path / "latest.json")
+    planner = OlderReader(cast(Capture, log), StructType(), "[]", "run", 0.0, "endless", str(file.path))
+    planner.partitions(at(500), at(500))
+    assert batch(planner, at(500)) == at(550)
+    assert file.read(at(550)) == {"position": 550, "complete_us": 2750}
+    assert properties({LATEST_OPTION: str(file.path), "topic.prefix": "t"}) == {"topic.prefix": "t"}
