@@ -19,7 +19,7 @@ from tailrace.errors import TailraceError
 from tailrace.operate.serving import Single, serving
 from tailrace.operate.watch import RunWatch
 from tailrace.pipeline.definition import Definition, HttpSection
-from tailrace.pipeline.runner import Pipeline
+from tailrace.pipeline.runner import Pipeline, Run
 
 # The limit within which a fault shows, and what a machine that does other work takes more.
 LIMIT, MORE = 10.0, 5.0
@@ -74,8 +74,15 @@ class Asked:
             time.sleep(0.2)
 
 
+@dataclass
+class Operated(Asked):
+    """The same with the pipeline's run."""
+
+    run: Run
+
+
 @contextmanager
-def operated(definition: Definition, spark: SparkSession) -> Iterator[Asked]:
+def operated(definition: Definition, spark: SparkSession) -> Iterator[Operated]:
     """Runs a pipeline and serves its figures, as `tailrace run --http` does."""
     watch, over = RunWatch(definition), threading.Event()
     watch.starting()
@@ -93,7 +100,7 @@ def operated(definition: Definition, spark: SparkSession) -> Iterator[Asked]:
     thread.start()
     try:
         with serving(Single(watch), HttpSection(port=0)) as url:
-            yield Asked(url)
+            yield Operated(url, run)
     finally:
         over.set()
         thread.join()

@@ -182,13 +182,15 @@ def look(definition: Definition, *, compares: bool = True) -> Status:
     from tailrace.pipeline.aside import set_aside
     from tailrace.pipeline.cataloguing import stored_problems
     from tailrace.pipeline.complete import stored
+    from tailrace.pipeline.restarts import restart_warnings
     from tailrace.pipeline.run_state import run_state
     from tailrace.pipeline.sink_health import problem as sink_problem
 
     source = source_look(definition, compares=compares)
     run = run_state(definition.checkpoint)
     status = status_of(definition.name, definition.config(), source, run, time.time(), run.caught_up)
-    problems, complete = (*status.problems, *stored_problems(definition)), stored(definition.checkpoint)
+    problems = (*status.problems, *stored_problems(definition), *restart_warnings(run.restarted, time.time()))
+    complete = stored(definition.checkpoint)
     tables = replica_tables(definition, complete)
     status = replace(status, replica=tables, problems=problems, complete_until=complete.text())
     if (away := sink_problem(definition)) is not None:
