@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from tailrace.errors import TailraceError
 from tailrace.operate.serving import Single, serving
+from tailrace.operate.steering import Steering
 from tailrace.operate.watch import RunWatch
 from tailrace.pipeline.definition import Definition, HttpSection
 from tailrace.pipeline.runner import Pipeline, Run
@@ -99,7 +100,7 @@ def operated(definition: Definition, spark: SparkSession) -> Iterator[Operated]:
     thread = threading.Thread(target=follow)
     thread.start()
     try:
-        with serving(Single(watch), HttpSection(port=0)) as url:
+        with serving(Single(watch, Steering()), HttpSection(port=0)) as url:
             yield Operated(url, run)
     finally:
         over.set()

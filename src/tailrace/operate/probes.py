@@ -42,8 +42,7 @@ def answer(request: HttpRequest, pipelines: Pipelines) -> Response | None:
     if request.path == "/log":
         return Response(recent.newest_first())
     if request.path == "/status":
-        steers = {"steers_runs": pipelines.steers_runs}
-        return Response([{**shown(figures), **steers} for figures in pipelines.figures()])
+        return Response([shown(figures) for figures in pipelines.figures()])
     return None
 
 
