@@ -78,6 +78,7 @@ def shown(figures: Figures) -> dict[str, Any]:
         "read_bytes": figures.read_bytes,
         "read_seconds": figures.read_seconds,
         "at": figures.at,
+        "newest": [] if progress is None else list(reversed(progress.batches.newest)),
         "stages": {} if progress is None else dict(progress.batches.last),
         "snapshot_text": None if figures.status.snapshot is None else str(figures.status.snapshot),
         "details": [asdict(each) for each in figures.status.details],
