@@ -107,16 +107,20 @@ def by(*statements: str) -> Cause:
 @contextmanager
 def stopped(shop: Shop) -> Iterator[None]:
     shop.server.stop("immediate")
-    yield
-    shop.server.start()
+    try:
+        yield
+    finally:
+        shop.server.start()
 
 
 @contextmanager
 def hanging(shop: Shop) -> Iterator[None]:
     postmaster = int((shop.server.data_dir / "postmaster.pid").read_text(encoding="utf-8").split()[0])
     os.kill(postmaster, signal.SIGSTOP)
-    yield
-    os.kill(postmaster, signal.SIGCONT)
+    try:
+        yield
+    finally:
+        os.kill(postmaster, signal.SIGCONT)
 
 
 @contextmanager
@@ -138,9 +142,12 @@ def slot_invalidated(shop: Shop) -> Iterator[None]:
         other.execute("CHECKPOINT")
         query = "SELECT wal_status FROM pg_replication_slots WHERE slot_name = %s"
         assert other.execute(query, [shop.slot]).fetchone() == ("lost",)
-        yield
-        holding.rollback()
-    shop.execute("ALTER SYSTEM RESET max_slot_wal_keep_size", "SELECT pg_reload_conf()")
+        try:
+            yield
+        finally:
+            holding.rollback()
+            other.execute("ALTER SYSTEM RESET max_slot_wal_keep_size")
+            other.execute("SELECT pg_reload_conf()")
 
 
 @contextmanager
