@@ -102,7 +102,7 @@ class ConnectApi:
         """`restarts`: this request has asked for a new start, which may not have begun."""
         found = health(figures.status)
         name = "RESTARTING" if restarts else found.condition.connect_state
-        state: dict[str, Any] = {"state": name, "worker_id": self._worker}
+        state: dict[str, Any] = {"state": name, "worker_id": self._worker, "version": __version__}
         if state["state"] == "FAILED":
             state["trace"] = f"{found.what}\n{found.todo}"
         tasks = [] if state["state"] == "STOPPED" else [{"id": 0, **state}]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # A run says how far it is twice a second. One that has said nothing for so long hangs.
 SILENT_SECONDS = 60.0
 # A server that does not answer for so long is away: a fault shows within 10 seconds.
-ANSWER_SECONDS = 5.0
+ANSWER_SECONDS = 4.0
 # The name of the finding that the server does not answer.
 CONNECTION = "connection"
 
