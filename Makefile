@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # each worker of pytest compiles the tests, 4 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help env demo check quick coverage format test golden replica compare-replica compare crash long spark-versions python-versions deploy-lint big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock dist clean
+.PHONY: help env demo check quick coverage format test golden replica compare-replica compare crash long spark-versions python-versions deploy-lint outside-tools big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock dist clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -79,6 +79,9 @@ python-versions: env  ## Install the wheel and run the unit tests with each Pyth
 
 deploy-lint: env  ## Lint the files of deploy/ with their own tools, which are installed below .work/lint
 	$(BIN)/python tools/deploy_lint.py
+
+outside-tools: env  ## Try the console in a browser and a process with Prometheus and kcctl, installed below .work/outside (ARGS=-k browser)
+	$(BIN)/python tools/outside_tools.py $(ARGS)
 
 big: env  ## Read a transaction of millions of rows and measure memory
 	$(BIN)/python -m pytest -m big -s --timeout=0

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import workload
 from contestants import Course, Result
-from run import console, environment, throughput_table
+from run import console, environment, spread, throughput_table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -36,7 +36,8 @@ from tests.unit.operate.made import figures, with_tables
 
 LOOKS = 30
 KINDS = {"uncounted": "without counts", "backlog": "with counts", "served": "with counts, served"}
-SINKS = ("replica",)
+# Nowhere and a replica: what is counted comes with the rows of the latter alone.
+SINKS: dict[str, dict[str, Any]] = {"null": {}, "replica": {"path": "out"}}
 
 
 def main() -> None:
@@ -112,20 +113,36 @@ def throughput(server: EmbeddedPostgres, rows: int, repetitions: int) -> dict[st
     """A backlog, read into a sink in all ways in turn, each time from a slot of its own."""
     if not rows:
         return {}
-    slots = {(sink, kind): [f"{sink}_{kind}_{n}" for n in range(repetitions)] for sink in SINKS for kind in KINDS}
+    kinds = [(sink, kind) for sink in SINKS for kind in KINDS if (sink, kind) != ("null", "uncounted")]
+    slots = {(sink, kind): [f"{sink}_{kind}_{n}" for n in range(repetitions)] for sink, kind in kinds}
     workload.make_slots(server, [slot for each in slots.values() for slot in each])
     with console.status("Inserting the rows"):
         course = Course(server, workload.fill(server, rows))
     results: dict[str, list[Result]] = {f"{sink}, {KINDS[kind]}": [] for sink, kind in slots}
     for n in range(repetitions):
         for (sink, kind), names in slots.items():
-            content = {**course.content(names[n], "null"), "sink": {sink: {"path": "out"}}}
+            content = {**course.content(names[n], "null"), "sink": {sink: SINKS[sink]}}
             with console.status(f"{sink}, {KINDS[kind]}, {n + 1} of {repetitions}"):
                 with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as folder:
                     found = contestants.measured(course, content, Path(folder), kind)
                 results[f"{sink}, {KINDS[kind]}"].append(found)
     console.print(throughput_table(results))
+    for sink in SINKS:
+        alone, served = (results[f"{sink}, {KINDS[kind]}"] for kind in ("backlog", "served"))
+        for name, of in (("CPU time", cpu_seconds), ("time", seconds)):
+            ratios = [of(one) / of(other) for one, other in zip(served, alone, strict=True)]
+            console.print(f"{sink}: {name} with the server by that without, in pairs: {spread(ratios, 3)}")
     return {name: [result.to_json() for result in each] for name, each in results.items()}
+
+
+def cpu_seconds(result: Result) -> float:
+    """CPU time a row, of the reader's processes."""
+    return result.cpu_seconds / result.rows
+
+
+def seconds(result: Result) -> float:
+    """Time a row."""
+    return result.seconds / result.rows
 
 
 if __name__ == "__main__":

@@ -17,9 +17,10 @@ from pyspark.sql import SparkSession
 
 from tailrace.errors import TailraceError
 from tailrace.operate.serving import Single, serving
+from tailrace.operate.steering import Steering
 from tailrace.operate.watch import RunWatch
 from tailrace.pipeline.definition import Definition, HttpSection
-from tailrace.pipeline.runner import Pipeline
+from tailrace.pipeline.runner import Pipeline, Run
 
 # The limit within which a fault shows, and what a machine that does other work takes more.
 LIMIT, MORE = 10.0, 5.0
@@ -74,8 +75,15 @@ class Asked:
             time.sleep(0.2)
 
 
+@dataclass
+class Operated(Asked):
+    """The same with the pipeline's run."""
+
+    run: Run
+
+
 @contextmanager
-def operated(definition: Definition, spark: SparkSession) -> Iterator[Asked]:
+def operated(definition: Definition, spark: SparkSession) -> Iterator[Operated]:
     """Runs a pipeline and serves its figures, as `tailrace run --http` does."""
     watch, over = RunWatch(definition), threading.Event()
     watch.starting()
@@ -92,8 +100,8 @@ def operated(definition: Definition, spark: SparkSession) -> Iterator[Asked]:
     thread = threading.Thread(target=follow)
     thread.start()
     try:
-        with serving(Single(watch), HttpSection(port=0)) as url:
-            yield Asked(url)
+        with serving(Single(watch, Steering()), HttpSection(port=0)) as url:
+            yield Operated(url, run)
     finally:
         over.set()
         thread.join()

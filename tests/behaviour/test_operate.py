@@ -22,6 +22,7 @@ from tailrace.pipeline.definition import load
 from tailrace.pipeline.runner import Pipeline
 from tailrace.testing.postgres import EmbeddedPostgres
 from tests.behaviour.operated import LIMIT, MORE, Asked, operated
+from tests.behaviour.told import printed
 from tests.unit.connectors.posted import Endpoint
 from tests.unit.pipeline.lineage_events import sent, to_file
 
@@ -62,12 +63,6 @@ def pipeline(server: EmbeddedPostgres, tmp_path: Path) -> Iterator[Path]:
 def execute(server: EmbeddedPostgres, pipeline: Path, statement: str) -> None:
     with server.connect(load(pipeline).config()[DATABASE_DBNAME]) as connection:
         connection.execute(statement.encode())
-
-
-def printed(pipeline: Path, command: str = "status") -> tuple[int, str]:
-    """What `tailrace status`, or another command, prints, on one line, and its exit code."""
-    done = CliRunner().invoke(app, [command, str(pipeline)], catch_exceptions=False)
-    return done.exit_code, " ".join(done.stdout.split())
 
 
 @pytest.mark.timeout(300)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from tailrace.connectors.postgres.admin import problems
 from tailrace.connectors.postgres.server import publication_watch as watch
-from tailrace.connectors.postgres.server import published
 from tailrace.errors import SourceError
 from tests.behaviour.capture import Capture, capturing
 from tests.behaviour.signalling import GIVEN, SIGNALS, drained, keyed
@@ -219,8 +219,8 @@ def test_a_lock_on_a_table_keeps_nobody_waiting(capture: Capture, caplog: pytest
         drained(capture)
         assert warnings(capture).count("a session locks a published table") == 1
         assert caplog.text.count("a session locks a published table") == 1
-        (problem,) = published.problems(capture.config, begun=True)
+        (problem,) = problems.problems(capture.config, begun=True)
         assert "pg_locks" in (problem.remedy or "")
     drained(capture)
     assert warnings(capture) == ""
-    assert published.problems(capture.config, begun=True) == []
+    assert problems.problems(capture.config, begun=True) == []

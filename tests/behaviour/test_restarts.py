@@ -125,7 +125,7 @@ def test_a_run_restarts_after_a_killed_worker_a_killed_planner_and_a_clock_set_b
         with caplog.at_level(logging.WARNING):
             while running._query.runId == before:
                 running.await_(0.1)
-        assert "was set back by 3600 s" in caplog.text
+        assert "was set back by 3,600 s" in caplog.text
         database.execute("INSERT INTO t VALUES (4)")
         until(running, target, 4)
     finally:

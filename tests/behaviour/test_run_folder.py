@@ -201,7 +201,7 @@ def test_offsets_are_read_and_reset_while_a_pipeline_is_stopped(database: Databa
 
 
 @pytest.mark.long
-def test_one_file_is_served_and_ends_with_its_pipeline(database: Database, tmp_path: Path) -> None:
+def test_one_file_is_served_paused_and_resumed_and_ends_by_a_signal(database: Database, tmp_path: Path) -> None:
     database.execute("CREATE TABLE orders (id int PRIMARY KEY)", "INSERT INTO orders VALUES (1)")
     folder, port = tmp_path / "pipelines", free_port()
     folder.mkdir()
@@ -213,12 +213,30 @@ def test_one_file_is_served_and_ends_with_its_pipeline(database: Database, tmp_p
         until(asked, one="streaming")
         assert asked.get("/ready")[0] == 200
         assert asked.metric("debezium_metrics_SnapshotCompleted", name="one", context="snapshot") == 1
-        assert send(asked, "PUT", "/connectors/one/pause")[0] == 405
-        assert "tailrace run FOLDER" in send(asked, "PUT", "/connectors/one/pause")[1]["message"]
+        connect_steers_it(asked, database)
         assert asked.json("/log")[0]["pipeline"] == "one"
+        assert send(asked, "PUT", "/connectors/one/pause") == (202, None)
+        until(asked, one="paused")
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
     assert {line.get("pipeline") for line in lines(file)} == {"one"}
+
+
+def connect_steers_it(asked: Asked, database: Database) -> None:
+    """A pause, in which a restart changes nothing, and a restart of what runs."""
+    assert send(asked, "PUT", "/connectors/one/pause") == (202, None)
+    until(asked, one="paused")
+    database.execute("INSERT INTO orders VALUES (2)")
+    assert send(asked, "POST", "/connectors/one/restart")[0] == 204
+    time.sleep(1)
+    assert asked.json("/connectors/one/status")["connector"]["state"] == "PAUSED"
+    assert asked.metric("tailrace_events_total", pipeline="one") == 1
+    assert send(asked, "PUT", "/connectors/one/resume") == (202, None)
+    until(asked, one="streaming")
+    asked.eventually(lambda: asked.metric("tailrace_events_total", pipeline="one") == 2, 60)
+    assert send(asked, "POST", "/connectors/one/restart")[0] == 204
+    asked.eventually(lambda: asked.metric("tailrace_starts_total", pipeline="one") == 3, 60)
+    until(asked, one="streaming")
 
 
 @pytest.mark.long

@@ -63,6 +63,25 @@ def test_an_agent_that_stops_is_a_problem_of_a_running_pipeline(source: SqlServe
         source.server.execute("EXEC xp_servicecontrol 'START', 'SQLServerAGENT'")
 
 
+def test_a_capture_job_that_ends_is_a_problem_of_a_running_pipeline(source: SqlServerSource) -> None:
+    """The Agent runs on then. A job that is scheduled rests most of the time, and a login may not see jobs."""
+    package = registry.named("sqlserver").load()
+    lists = {"table.include.list": r"dbo\.orders", "topic.prefix": "t"}
+    admin = package.admin(package.resolve({**source.properties("p"), **lists}))
+    source.run("EXEC sys.sp_cdc_stop_job @job_type = N'capture'")
+    (stopped,) = admin.problems(begun=True)
+    assert (stopped.ok, stopped.what) == (
+        False,
+        f"the capture job of {source.name} is not running, so changes do not come",
+    )
+    assert "sp_cdc_start_job" in (stopped.remedy or "")
+    source.run("EXEC sys.sp_cdc_change_job @job_type = N'capture', @continuous = 0")
+    assert admin.problems(begun=True) == []
+    source.run("EXEC sys.sp_cdc_change_job @job_type = N'capture', @continuous = 1")
+    source.run("EXEC sys.sp_cdc_start_job @job_type = N'capture'")
+    assert admin.problems(begun=True) == []
+
+
 def test_two_instances_are_told_and_which_is_narrower(source: SqlServerSource) -> None:
     source.run(f"{ENABLE.format('orders')}, @capture_instance = 'audit', @captured_column_list = N'id'")
     found = checks(source)

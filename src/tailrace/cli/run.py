@@ -16,6 +16,7 @@ from tailrace.cli.run_output import LOOK_SECONDS, ProgressPrinter, WarningPrinte
 from tailrace.cli.stop import StopRequest, stop_on_signals
 from tailrace.cli.terminal import notes, set_about, stamp_lines
 from tailrace.errors import SinkError, TailraceError
+from tailrace.operate.steering import Steering
 from tailrace.pipeline.log import LogFile
 
 if TYPE_CHECKING:
@@ -64,11 +65,12 @@ def command(
         set_about(pipeline=definition.name)
     if once:
         definition = definition.model_copy(update={"trigger": "availableNow"})
-    with watched(definition, http, pipeline, otlp=otlp) as watch:
-        run(Pipeline(definition), json, watch)
+    steering = Steering()
+    with watched(definition, http, pipeline, steering, otlp=otlp) as watch:
+        run(Pipeline(definition), json, watch, steering)
 
 
-def run(runner: Pipeline, json: bool, watch: RunWatch | None) -> None:
+def run(runner: Pipeline, json: bool, watch: RunWatch | None, steering: Steering) -> None:
     """Runs a pipeline until it ends or is stopped. Raises what ends it, and typer.Exit after a signal."""
     from tailrace.pipeline.preflight import before_start
 
@@ -83,19 +85,30 @@ def run(runner: Pipeline, json: bool, watch: RunWatch | None) -> None:
     with stop_on_signals() as asked:
         try:
             with notes.status("Starting Spark"):
+                # Spark outlives a run that is paused or restarted, which only who is served by HTTP can ask for.
+                runner = runner if watch is None else runner.with_session()
                 running = runner.start()
             asked.listen()
             known = tuple(map(str, definition.config().warnings))
-            printer = ProgressPrinter(json, lambda: checkpoint_position(definition))
-            follow(running, asked, WarningPrinter(LogFile(runner.log), known), printer, watch)
+            warnings = WarningPrinter(LogFile(runner.log), known)
+            while running is not None:
+                printer = ProgressPrinter(json, lambda: checkpoint_position(definition))
+                follow(running, asked, steering, warnings, printer, watch)
+                if asked or watch is None or not steering.ends_run:
+                    break
+                stop(running)
+                running = _rested(runner, asked, steering, watch)
         except TailraceError as error:
             # Java and the workers may have got the signal as well, and have ended before this process.
             if not asked.soon():
                 raise
             log.info("the pipeline ended while it was stopped: %s", error)
-        if asked:
-            notes.print("Stopping")
-            stop(running)
+        finally:
+            if asked:
+                notes.print("Stopping")
+                stop(running)
+            if watch is not None:
+                runner.close()
     if asked.code:
         raise typer.Exit(asked.code)
     lacking = () if running is None else (*running.set_aside, *running.incomplete)
@@ -103,16 +116,30 @@ def run(runner: Pipeline, json: bool, watch: RunWatch | None) -> None:
         raise SinkError("all that there was has been read, but\n  " + "\n  ".join(lacking))
 
 
+def _rested(runner: Pipeline, asked: StopRequest, steering: Steering, watch: RunWatch) -> Run | None:
+    """Wait until a pipeline that was paused, stopped or restarted is to run, and start it; None after a signal."""
+    watch.ended(is_paused=steering.wanted == "paused")
+    if steering.wanted != "running":
+        notes.print(f"The pipeline is {steering.wanted} until it is resumed by HTTP")
+    while not steering.waits(LOOK_SECONDS):
+        if asked:
+            return None
+    notes.print("Starting")
+    watch.starting()
+    return runner.start()
+
+
 def follow(
     running: Run,
     asked: StopRequest,
+    steering: Steering,
     warnings_printer: WarningPrinter,
     printer: ProgressPrinter,
     watch: RunWatch | None = None,
 ) -> None:
-    """Prints progress and warnings until the pipeline ends or a signal requests a stop; `watch` is told the former."""
+    """Prints progress and warnings until the run ends or is to be stopped; `watch` is told the former."""
     try:
-        while not asked and not running.await_(LOOK_SECONDS):
+        while not asked and not steering.ends_run and not running.await_(LOOK_SECONDS):
             progress = running.progress()
             printer.show(progress)
             if watch is not None:
@@ -124,7 +151,9 @@ def follow(
 
 
 @contextmanager
-def watched(definition: Definition, http: str | None, file: Path, *, otlp: bool) -> Iterator[RunWatch | None]:
+def watched(
+    definition: Definition, http: str | None, file: Path, steering: Steering, *, otlp: bool
+) -> Iterator[RunWatch | None]:
     """Serves the figures of a pipeline where `--http`, or else its file, says so, and exports them with `--otlp`.
 
     None where neither is wanted.
@@ -141,7 +170,7 @@ def watched(definition: Definition, http: str | None, file: Path, *, otlp: bool)
     watch = RunWatch(definition)
     watch.starting()
     try:
-        with shown(Single(watch, file), place, otlp=otlp):
+        with shown(Single(watch, steering, file), place, otlp=otlp):
             yield watch
     finally:
         watch.close()

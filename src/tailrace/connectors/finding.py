@@ -6,11 +6,13 @@ import queue
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from tailrace.config import Config
 from tailrace.config.options.runtime import CONNECTION_VALIDATION_TIMEOUT_MS
 from tailrace.errors import without_passwords
 
+Answer = TypeVar("Answer")
 # The findings of a sink that cannot be reached, and of a catalog that lacks tables of a replica.
 SINK, CATALOG = "sink", "catalog"
 
@@ -48,20 +50,28 @@ def within_limit(config: Config, look: Callable[[], list[Finding]]) -> list[Find
     A driver may be in a call that nothing can interrupt, so it is left to itself then.
     """
     limit = config[CONNECTION_VALIDATION_TIMEOUT_MS]
-    found: queue.Queue[list[Finding] | BaseException] = queue.Queue()
+    try:
+        return answered(look, limit / 1000)
+    except TimeoutError:
+        remedy = f"see why the server is slow to answer, or raise {CONNECTION_VALIDATION_TIMEOUT_MS.name}"
+        return [Finding("connection", False, f"Connection validation timed out after {limit} ms", remedy)]
 
-    def looked() -> None:
+
+def answered(ask: Callable[[], Answer], seconds: float) -> Answer:
+    """What `ask` returns or raises. Raises TimeoutError after so many seconds, and leaves it to itself then."""
+    found: queue.Queue[tuple[Answer] | BaseException] = queue.Queue()
+
+    def asked() -> None:
         try:
-            found.put(look())
+            found.put((ask(),))
         except BaseException as error:  # raised by who waits for it
             found.put(error)
 
-    threading.Thread(target=looked, name="tailrace-check", daemon=True).start()
+    threading.Thread(target=asked, name="tailrace-check", daemon=True).start()
     try:
-        findings = found.get(timeout=limit / 1000)
+        answer = found.get(timeout=seconds)
     except queue.Empty:
-        remedy = f"see why the server is slow to answer, or raise {CONNECTION_VALIDATION_TIMEOUT_MS.name}"
-        return [Finding("connection", False, f"Connection validation timed out after {limit} ms", remedy)]
-    if isinstance(findings, BaseException):
-        raise findings
-    return findings
+        raise TimeoutError from None
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer[0]

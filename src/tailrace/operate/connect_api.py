@@ -102,7 +102,7 @@ class ConnectApi:
         """`restarts`: this request has asked for a new start, which may not have begun."""
         found = health(figures.status)
         name = "RESTARTING" if restarts else found.condition.connect_state
-        state: dict[str, Any] = {"state": name, "worker_id": self._worker}
+        state: dict[str, Any] = {"state": name, "worker_id": self._worker, "version": __version__}
         if state["state"] == "FAILED":
             state["trace"] = f"{found.what}\n{found.todo}"
         tasks = [] if state["state"] == "STOPPED" else [{"id": 0, **state}]
@@ -116,19 +116,19 @@ class ConnectApi:
         if parts[0] == "tasks" and parts[1:2] != ["0"]:
             raise Refusal(404, f"Unknown task: {name}-{below.split('/')[1]}")
         if (method, below) == ("PUT", "pause"):
-            self._pipelines.pause(name)
+            self._pipelines.steering(name).want("paused")
             return Response(status=202)
         if (method, below) == ("PUT", "resume"):
-            self._pipelines.resume(name)
+            self._pipelines.steering(name).want("running")
             return Response(status=202)
         if (method, below) == ("PUT", "stop"):
-            self._pipelines.stop(name)
+            self._pipelines.steering(name).want("stopped")
             return Response(status=204)
         if (method, below) in (("POST", "restart"), ("POST", "tasks/0/restart")):
             is_failed = figures.status.condition.connect_state == "FAILED"
             restarts = request.query.get("onlyFailed", "").lower() != "true" or is_failed
             if restarts:
-                self._pipelines.restart(name)
+                self._pipelines.steering(name).restart()
             if request.query.get("includeTasks", "").lower() == "true":
                 return Response(self._status(figures, restarts=restarts), 202)
             return Response(status=204)

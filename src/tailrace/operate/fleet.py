@@ -10,9 +10,10 @@ from typing import Any
 
 from tailrace.errors import ConfigError, TailraceError
 from tailrace.operate.contents import Contents
-from tailrace.operate.member import FleetMember, Listener, Wanted
+from tailrace.operate.member import FleetMember, Listener
 from tailrace.operate.pipelines import Pipelines
 from tailrace.operate.server import Refusal
+from tailrace.operate.steering import Steering
 from tailrace.operate.watch import Figures
 from tailrace.override import override
 from tailrace.pipeline.definition import Definition, load
@@ -112,7 +113,7 @@ class Fleet(Pipelines):
     def close(self) -> None:
         """End all pipelines, side by side."""
         for member in self._members.values():
-            member.want("closed")
+            member.steering.want("closed")
         for member in self._members.values():
             member.close()
 
@@ -131,25 +132,10 @@ class Fleet(Pipelines):
         return found[0] if found else None
 
     @override
-    def pause(self, name: str) -> None:
-        self._want(name, "paused")
-
-    @override
-    def stop(self, name: str) -> None:
-        self._want(name, "stopped")
-
-    @override
-    def resume(self, name: str) -> None:
-        self._want(name, "running")
-
-    @override
-    def restart(self, name: str) -> None:
-        self._want(name, "running", restart=True)
-
-    def _want(self, name: str, wanted: Wanted, *, restart: bool = False) -> None:
+    def steering(self, name: str) -> Steering:
         for member in list(self._members.values()):
             if member.definition.name == name:
-                return member.want(wanted, restart=restart)
+                return member.steering
         raise Refusal(404, f"there is no pipeline {name}")
 
     def _read(self, file: Path) -> None:
@@ -180,5 +166,5 @@ class Fleet(Pipelines):
     def _end(self, file: Path) -> None:
         member = self._members.pop(file, None)
         if member is not None:
-            member.want("closed")
+            member.steering.want("closed")
             member.close()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
-from typing import Literal, Protocol
+from typing import Protocol
 
 from tailrace.connectors.finding import Finding
 from tailrace.errors import TailraceError
+from tailrace.operate.steering import Steering
 from tailrace.operate.watch import RunWatch
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.preflight import before_start
@@ -20,8 +20,6 @@ log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.5  # guessed
 FIRST_SECONDS, LONGEST_SECONDS = 5.0, 300.0  # guessed
-
-Wanted = Literal["running", "paused", "stopped", "closed"]
 
 
 class Listener(Protocol):
@@ -50,21 +48,13 @@ class FleetMember:
         self.definition, self._session, self._listener, self._once = definition, session, listener, once
         self.watch = RunWatch(definition)
         self.error: TailraceError | None = None
-        self._wanted: Wanted = "running"
-        self._restarts, self._failures = False, 0
-        self._signal = threading.Condition()
+        self.steering = Steering()
+        self._failures = self._asked = 0
         self._thread = threading.Thread(target=self._live, name=definition.name, daemon=True)
         self._thread.start()
 
-    def want(self, wanted: Wanted, *, restart: bool = False) -> None:
-        """Have it run, be paused, be stopped or end for good; `restart`: end the present run in any case."""
-        with self._signal:
-            if self._wanted != "closed":
-                self._wanted, self._restarts, self._failures = wanted, restart, 0
-            self._signal.notify_all()
-
     def close(self) -> None:
-        """Wait until it has ended for good; `want` has asked for that."""
+        """Wait until it has ended for good; `steering` is asked for that."""
         self._thread.join()
         self.watch.close()
 
@@ -74,7 +64,7 @@ class FleetMember:
         return not self._thread.is_alive()
 
     def _live(self) -> None:
-        while self._waits():
+        while self.steering.waits():
             self.error = None
             self.watch.starting()
             try:
@@ -88,13 +78,6 @@ class FleetMember:
             if self._once:
                 return
 
-    def _waits(self) -> bool:
-        """Wait until it is to run; False if it is to end for good."""
-        with self._signal:
-            self._signal.wait_for(lambda: self._wanted in ("running", "closed"))
-            self._restarts = False
-            return self._wanted == "running"
-
     def _run(self) -> None:
         """Run it until it ends or something else is wanted. Raises what ends it."""
         self._listener.begins()
@@ -107,15 +90,14 @@ class FleetMember:
         lacking = (*run.set_aside, *run.incomplete)
         if self._once and has_ended and lacking:
             raise TailraceError("all that there was has been read, but\n  " + "\n  ".join(lacking))
-        with self._signal:
-            if has_ended and self._wanted == "running":
-                self._wanted = "stopped"
-            self.watch.ended(is_paused=self._wanted == "paused")
+        if has_ended:
+            self.steering.ended()
+        self.watch.ended(is_paused=self.steering.wanted == "paused")
         self._listener.ends("it has read everything" if has_ended else "it was stopped")
 
     def _follow(self, run: Run) -> bool:
         """Whether it has ended by itself."""
-        while self._wanted == "running" and not self._restarts:
+        while not self.steering.ends_run:
             if run.await_(_LOOK_SECONDS):
                 self._say(run, last=True)
                 return True
@@ -133,14 +115,14 @@ class FleetMember:
         """Remember the error, and wait for the next start."""
         self.error = error
         self.watch.ended(error)
-        with self._signal:
-            self._failures += 1
-            pause = min(FIRST_SECONDS * 2 ** (self._failures - 1), LONGEST_SECONDS)
-            is_again = self._wanted == "running" and not self._once
-            self._listener.failed(error, pause if is_again else None)
-            if is_again:
-                failures, deadline = self._failures, time.monotonic() + pause
-                self._signal.wait_for(lambda: self._failures != failures, deadline - time.monotonic())
+        if self.steering.asked != self._asked:  # whoever asked has perhaps repaired it
+            self._failures, self._asked = 0, self.steering.asked
+        self._failures += 1
+        pause = min(FIRST_SECONDS * 2 ** (self._failures - 1), LONGEST_SECONDS)
+        is_again = self.steering.wanted == "running" and not self._once
+        self._listener.failed(error, pause if is_again else None)
+        if is_again:
+            self.steering.rest(pause)
 
 
 def _stop(run: Run) -> None:

@@ -92,6 +92,10 @@ def _differs(figures: Figures) -> list[Sample]:
     return _by({each.table: float(each.differs is not None) for each in checked})
 
 
+def _warnings(figures: Figures) -> list[Sample]:
+    return _by(Counter(each.name for each in figures.status.problems if each.ok is None))
+
+
 def _headroom(figures: Figures) -> list[Sample]:
     slot = figures.status.fields.get("slot") or {}
     return _known(slot.get("headroom_bytes"))
@@ -191,6 +195,9 @@ FAMILIES = (
         "tailrace_snapshot_seconds_left",
         "Time that a running snapshot will take, about.",
         lambda it: [] if it.status.snapshot is None else _known(it.status.snapshot.seconds_left),
+    ),
+    MetricFamily(
+        "tailrace_warnings", "Warnings that status and console show, by what they are about.", _warnings, ("about",)
     ),
     MetricFamily("tailrace_restarts", "Restarts of the query.", lambda it: _known(it.totals.restarts), is_counter=True),
     MetricFamily("tailrace_starts", "Starts of the pipeline.", lambda it: _known(it.starts), is_counter=True),

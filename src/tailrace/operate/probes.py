@@ -42,8 +42,7 @@ def answer(request: HttpRequest, pipelines: Pipelines) -> Response | None:
     if request.path == "/log":
         return Response(recent.newest_first())
     if request.path == "/status":
-        steers = {"steers_runs": pipelines.steers_runs}
-        return Response([{**shown(figures), **steers} for figures in pipelines.figures()])
+        return Response([shown(figures) for figures in pipelines.figures()])
     return None
 
 
@@ -79,6 +78,7 @@ def shown(figures: Figures) -> dict[str, Any]:
         "read_bytes": figures.read_bytes,
         "read_seconds": figures.read_seconds,
         "at": figures.at,
+        "newest": [] if progress is None else list(reversed(progress.batches.newest)),
         "stages": {} if progress is None else dict(progress.batches.last),
         "snapshot_text": None if figures.status.snapshot is None else str(figures.status.snapshot),
         "details": [asdict(each) for each in figures.status.details],

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 from tailrace.capture.lag import Lag
 from tailrace.connectors.finding import Finding
 from tailrace.errors import TailraceError
-from tailrace.operate.status import CONNECTION, ReplicaTable, SourceLook, replica_tables, source_look, unasked
+from tailrace.operate.status import (
+    ANSWER_SECONDS,
+    CONNECTION,
+    ReplicaTable,
+    SourceLook,
+    replica_tables,
+    source_look,
+    unanswered,
+    unasked,
+)
 from tailrace.pipeline.aside import set_aside
 from tailrace.pipeline.checkpoint import CheckpointBatch, CheckpointState, SparkAloneError
 from tailrace.pipeline.complete import Completeness, stored
@@ -26,8 +35,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A database that is away is reported within 10 seconds: a pause, and a look that does not end.
-PAUSE_SECONDS, ANSWER_SECONDS = 3.0, 5.0
+# A database that is away is reported within 10 seconds: a pause, and a look that does not end (ANSWER_SECONDS).
+PAUSE_SECONDS = 3.0
 # What the server would not send is asked for less often: of 1,000 tables that takes it a tenth of a second.
 PROBLEMS_SECONDS = 6.0
 # Of a server that is slow to answer, a pause is so many times as long as an answer.
@@ -74,9 +83,7 @@ class SourceWatch:
         since, answer = self._since, self._answer
         if since is None or time.monotonic() - since < ANSWER_SECONDS:
             return answer
-        what = f"the database has not answered for {time.monotonic() - since:,.0f} s"
-        remedy = "see whether the server hangs, and whether a firewall drops its packets"
-        problem = Finding(CONNECTION, False, what, remedy)
+        problem = Finding(CONNECTION, False, *unanswered(time.monotonic() - since))
         return replace(answer, source=replace(answer.source, server=None, problems=(problem,)))
 
     def _watch(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tailrace.connectors.finding import SINK, Finding
+from tailrace.connectors.finding import SINK, Finding, answered
 from tailrace.errors import SinkError, SourceAwayError, SourceError, TailraceError
 from tailrace.operate.condition import Condition, Facts, condition
 from tailrace.pipeline.activity import WRITES
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # A run says how far it is twice a second. One that has said nothing for so long hangs.
 SILENT_SECONDS = 60.0
+# A server that does not answer for so long is away: a fault shows within 10 seconds.
+ANSWER_SECONDS = 4.0
 # The name of the finding that the server does not answer.
 CONNECTION = "connection"
 
@@ -182,13 +184,15 @@ def look(definition: Definition, *, compares: bool = True) -> Status:
     from tailrace.pipeline.aside import set_aside
     from tailrace.pipeline.cataloguing import stored_problems
     from tailrace.pipeline.complete import stored
+    from tailrace.pipeline.restarts import restart_warnings
     from tailrace.pipeline.run_state import run_state
     from tailrace.pipeline.sink_health import problem as sink_problem
 
-    source = source_look(definition, compares=compares)
+    source = source_look(definition, compares=compares, patience=ANSWER_SECONDS)
     run = run_state(definition.checkpoint)
     status = status_of(definition.name, definition.config(), source, run, time.time(), run.caught_up)
-    problems, complete = (*status.problems, *stored_problems(definition)), stored(definition.checkpoint)
+    problems = (*status.problems, *stored_problems(definition), *restart_warnings(run.restarted, time.time()))
+    complete = stored(definition.checkpoint)
     tables = replica_tables(definition, complete)
     status = replace(status, replica=tables, problems=problems, complete_until=complete.text())
     if (away := sink_problem(definition)) is not None:
@@ -207,11 +211,13 @@ def source_look(
     problems: tuple[Finding, ...] | None = None,
     *,
     compares: bool = True,
+    patience: float | None = None,
 ) -> SourceLook:
     """Looks at checkpoint (unless its position is `known`) and server; one that does not answer is a problem, no error.
 
     `problems` are given where the server is not to be asked for them. `compares`: whether the pipeline could resume is
-    found out, too, for which log may have to be read. Raises ConfigError, OffsetError, SparkAloneError.
+    found out, too, for which log may have to be read. After `patience` seconds a server is away. Raises ConfigError,
+    OffsetError, SparkAloneError.
     """
     from tailrace.pipeline.query_id import position_of
     from tailrace.pipeline.snapshot_watch import estimate
@@ -221,7 +227,7 @@ def source_look(
     admin = definition.package().admin(captured_by(config, found))
     here, planned = (None if each is None else admin.position(each) for each in found.offsets)
     try:
-        server = admin.state(found.pipeline)
+        server = _answered(lambda: admin.state(found.pipeline), patience)
         reading = first(found, server, lambda: estimate(admin, config), time.time())
         if problems is None:
             problems = asked(admin, found, compares=compares)
@@ -230,6 +236,23 @@ def source_look(
         failures = definition.package().connector(config).snapshots.failures
         is_away = isinstance(error, SourceAwayError) or failures.is_transient(error)
         return SourceLook(found, here, planned, None, None, (unasked(error, is_away=is_away),))
+
+
+def _answered(ask: Callable[[], SourceState], patience: float | None) -> SourceState:
+    """The answer of a server. Raises SourceError, also where it does not answer: drivers wait for longer."""
+    if patience is None:
+        return ask()
+    try:
+        return answered(ask, patience)
+    except TimeoutError:
+        what, remedy = unanswered(patience)
+        raise SourceAwayError(what, remedy=remedy) from None
+
+
+def unanswered(seconds: float) -> tuple[str, str]:
+    """What is said of a server that has not answered for so many seconds, and what to do."""
+    remedy = "see whether the server hangs, and whether a firewall drops its packets"
+    return f"the database has not answered for {seconds:,.0f} s", remedy
 
 
 def status_of(

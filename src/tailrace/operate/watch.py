@@ -23,6 +23,7 @@ from tailrace.operate.status import Live, Status, status_of
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.masked import masked, secrets
 from tailrace.pipeline.progress import RunProgress
+from tailrace.pipeline.restarts import restart_warnings
 from tailrace.pipeline.run_state import Ended, RunState, State
 from tailrace.pipeline.sink_health import sink_finding
 from tailrace.snapshot.report import INITIAL
@@ -206,7 +207,8 @@ class RunWatch:
         if runs and progress is not None:
             sink = sink_finding(progress.sink_problem)
             problems = status.problems if sink is None else (*status.problems, sink)
-            problems = (*problems, *catalog_warnings(progress.catalog))
+            warned = restart_warnings(progress.restarted, time.time())
+            problems = (*problems, *catalog_warnings(progress.catalog), *warned)
             status = replace(status, problems=problems, snapshot=progress.snapshot or status.snapshot)
         silent = time.monotonic() - self._said_at - (START_SECONDS if progress is None else 0.0) if runs else 0.0
         live = Live(progress, silent, self._is_paused)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tailrace.spark.observed import NAME
+from tailrace.spark.observed import NAME, NEWEST
 
 # Spark's name of a micro-batch's writing: a report without it is one of a query that waits.
 _WRITES = "addBatch"
 WHOLE = "triggerExecution"
+# So many changes are kept for who looks. Guessed.
+_KEPT = 20
 
 
 @dataclass(frozen=True)
@@ -18,13 +21,14 @@ class Batches:
     """The micro-batches of a run so far, the seconds of their stages by Spark's names, and those of the newest one.
 
     `counts` are the changes by operation and the transactions, by the names of observed.py; empty where they are not
-    counted.
+    counted. `newest` are some of the newest changes in their order, without values, see newest.py.
     """
 
     count: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     last: Mapping[str, float] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
+    newest: tuple[Mapping[str, Any], ...] = ()
 
 
 class BatchTotals:
@@ -44,7 +48,10 @@ class BatchTotals:
             self._seen = known
             last = {name: milliseconds / 1000 for name, milliseconds in stages.items()}
             sums = {name: self.so_far.seconds.get(name, 0.0) + seconds for name, seconds in last.items()}
+            observed = {**((report.get("observedMetrics") or {}).get(NAME) or {})}
+            newest = [*self.so_far.newest, *json.loads(observed.pop(NEWEST, None) or "[]")]
             counts = {**self.so_far.counts}
-            for name, number in ((report.get("observedMetrics") or {}).get(NAME) or {}).items():
+            for name, number in observed.items():
                 counts[name] = counts.get(name, 0) + number
-            self.so_far = Batches(self.so_far.count + 1, {**self.so_far.seconds, **sums}, last, counts)
+            count, seconds = self.so_far.count + 1, {**self.so_far.seconds, **sums}
+            self.so_far = Batches(count, seconds, last, counts, tuple(newest[-_KEPT:]))

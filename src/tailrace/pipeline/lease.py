@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from tailrace.errors import ConfigError, TailraceError
 
@@ -60,7 +60,8 @@ class Owner:
     `machine` is equal for two processes only if they share their process ids (it is None where that is unknown);
     `started` distinguishes a process from a later one with the same id. `beat` counts renewals. `caught_up` is when the
     log last ended where the run has read to, in seconds since 1970; None if it does not know. `error` is that of a
-    query that is to be started again, without secrets, and `remedy` what helps if it stays.
+    query that is to be started again, without secrets, and `remedy` what helps if it stays. `restarted` has the fields
+    of the newest Restarted.
     """
 
     token: str
@@ -74,6 +75,7 @@ class Owner:
     caught_up: float | None = None
     error: str | None = None
     remedy: str | None = None
+    restarted: dict[str, Any] | None = None
 
     @staticmethod
     def me() -> Owner:

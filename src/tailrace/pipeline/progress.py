@@ -9,6 +9,7 @@ from typing import Any
 
 from tailrace.pipeline.activity import WAITS, Activity
 from tailrace.pipeline.batches import Batches
+from tailrace.pipeline.restarts import Restarted
 from tailrace.snapshot.report import Report
 
 
@@ -22,9 +23,9 @@ class RunProgress:
     secrets, and `remedy` what helps if that does not. `set_aside` says which tables of a replica
     are set aside, and why; `incomplete` which may differ from the source, and what they take; `sink_problem` why the
     sink cannot be reached now, `catalog` what keeps tables from being registered. `batches` sums up the micro-batches
-    of this run, `restarts` counts how often its query was started again, `rows` the rows that it put and deleted in
-    each table of a replica, `topics` those that it has written to. `caught_up` is when the log last ended where a
-    micro-batch ends, in seconds since 1970.
+    of this run, `restarts` counts how often its query was started again, `restarted` is the newest time, `rows` the
+    rows that it put and deleted in each table of a replica, `topics` those that it has written to. `caught_up`
+    is when the log last ended where a micro-batch ends, in seconds since 1970.
     """
 
     batch: int | None
@@ -45,6 +46,7 @@ class RunProgress:
     catalog: tuple[str, ...] = ()
     batches: Batches = field(default_factory=Batches)
     restarts: int = 0
+    restarted: Restarted | None = None
     rows: Mapping[str, int] = field(default_factory=dict)
     topics: tuple[str, ...] = ()
     caught_up: float | None = None

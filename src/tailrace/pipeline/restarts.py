@@ -10,7 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 
+from tailrace.connectors.finding import Finding
 from tailrace.errors import PassingError, TailraceError
 from tailrace.pipeline.failure import told
 
@@ -27,6 +29,8 @@ _WORKER_SIGNS = (
 MOST, _FIRST_SECONDS, _LONGEST_SECONDS = 10, 1.0, 60.0  # guessed
 # A clock is set by jumps of more than this; smaller differences delay a trigger no longer than a slow batch.
 _JUMP_SECONDS = 5.0
+# So long a restart is shown: most are over within seconds, before anybody has looked. Guessed.
+_SHOWN_SECONDS = 600.0
 
 
 def is_passing(error: TailraceError) -> bool:
@@ -36,6 +40,19 @@ def is_passing(error: TailraceError) -> bool:
     # Not what `error` says of Java's causes: those may be the end of a file.
     text = str(error) if error.__cause__ is None else told(error.__cause__)
     return any(sign in text for sign in _WORKER_SIGNS)
+
+
+@dataclass(frozen=True)
+class Restarted:
+    """The newest restart of a run's query: when (seconds since 1970), why, without secrets, and what helps if it stays.
+
+    `number` counts the restarts of the run.
+    """
+
+    number: int
+    at: float
+    why: str
+    remedy: str | None = None
 
 
 @dataclass
@@ -81,3 +98,21 @@ class ClockWatch:
         before, self._offset = self._offset, self.wall() - self.steady()
         back = before - self._offset
         return back if back > _JUMP_SECONDS else 0.0
+
+
+def clock_set_back(seconds: float) -> TailraceError:
+    """Why a query is started again after the clock was set back by so many seconds."""
+    return TailraceError(
+        f"the clock of this machine was set back by {seconds:,.0f} s, and Spark's trigger would wait as long",
+        remedy="let the clock be slewed, not stepped (chrony: makestep only at the start)",
+    )
+
+
+def restart_warnings(found: Restarted | None, now: float) -> tuple[Finding, ...]:
+    """A warning for a while after a restart, as what was the matter may be of use although it has passed."""
+    if found is None or now - found.at > _SHOWN_SECONDS:
+        return ()
+    at = datetime.fromtimestamp(found.at, timezone.utc).strftime("%H:%M:%S")
+    how_often = "once" if found.number == 1 else f"{found.number:,} times"
+    what = f"the query was started again {how_often} in this run, last at {at} UTC, after: {found.why}"
+    return (Finding("restart", None, what, found.remedy or "none if it does not come again; else see the log"),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from tailrace.config.options.runtime import ERRORS_MAX_RETRIES
@@ -22,7 +22,7 @@ from tailrace.pipeline.masked import masked, secrets
 from tailrace.pipeline.progress import RunProgress, offset_of
 from tailrace.pipeline.query import QueryStart
 from tailrace.pipeline.reports import Reports
-from tailrace.pipeline.restarts import ClockWatch, Restarts, is_passing
+from tailrace.pipeline.restarts import ClockWatch, Restarted, Restarts, clock_set_back, is_passing
 from tailrace.pipeline.run_state import caught_up, ended
 from tailrace.pipeline.sink_health import SinkWatch
 from tailrace.pipeline.snapshot_watch import SnapshotWatch
@@ -72,7 +72,8 @@ class Run:
         if self._registrar is not None:
             self._registrar.start()
         self._watches = Watches(session, definition, config, target)
-        self._was_set_back, self._started_again = 0.0, 0
+        self._was_set_back = 0.0
+        self._restarted: Restarted | None = None
         self._tables = TableLook(definition, target) if isinstance(target, ReplicaOutput) else None
         self._life = Lifecycle(lease)
         self._watch(query)
@@ -96,7 +97,8 @@ class Run:
         """What other processes are told of this run."""
         error = self._life.error
         said, remedy = (None, None) if error is None else (error.what, error.remedy)
-        return replace(owner, caught_up=self._caught_up(), error=said, remedy=remedy)
+        restarted = None if self._restarted is None else asdict(self._restarted)
+        return replace(owner, caught_up=self._caught_up(), error=said, remedy=remedy, restarted=restarted)
 
     def await_(self, seconds: float | None = None) -> bool:
         """Waits until the pipeline ends, or the time is up; whether it has ended. Raises the error that ended it.
@@ -139,8 +141,8 @@ class Run:
         if (notice := self._life.notice()) is not None:
             log.warning("%s", notice)
         time.sleep(min(seconds, self._life.due_seconds))
-        if not self._life.due_seconds:
-            self._start_again()
+        if not self._life.due_seconds and (error := self._life.error) is not None:
+            self._start_again(error)
         return False
 
     def _fail(self, error: TailraceError) -> None:
@@ -169,10 +171,10 @@ class Run:
             return None
         return self._restarts.pause(known.planned, known.committed)
 
-    def _start_again(self) -> None:
+    def _start_again(self, cause: TailraceError) -> None:
         if self._life.state not in (LifecycleState.RUNS, LifecycleState.WAITS):
             return  # another run has the checkpoint, or another thread has stopped this one, while it waited
-        self._started_again += 1
+        self._restarted = Restarted(self._restarts_made + 1, time.time(), cause.what, cause.remedy)
         self._watch(self._start.begin())
         self._life.runs()
         self._lease.renew()
@@ -185,14 +187,11 @@ class Run:
         with self._start.sentences():
             if self._query.status["isTriggerActive"]:
                 return  # what it does now is finished first
-            log.warning(
-                "the clock of this machine was set back by %.0f s, and Spark's trigger would wait as long: the query "
-                "is started again. Let the clock be slewed, not stepped (chrony: makestep only at the start)",
-                self._was_set_back,
-            )
+            cause = clock_set_back(self._was_set_back)
+            log.warning("%s", cause.line)
             self._was_set_back = 0.0
             self._query.stop()
-            self._start_again()
+            self._start_again(cause)
 
     def stop(self) -> None:
         """Stops at once and abandons unfinished work; the checkpoint stays valid, and the next start resumes from it.
@@ -265,6 +264,10 @@ class Run:
             self._admin.drop_at_stop(position(self._definition.checkpoint).offsets)
             self._drops_at_stop = False
 
+    @property
+    def _restarts_made(self) -> int:
+        return 0 if self._restarted is None else self._restarted.number
+
     def progress(self) -> RunProgress:
         """The progress of the newest finished batches."""
         with self._start.sentences():
@@ -293,7 +296,8 @@ class Run:
             sink_problem=self._sink.problem,
             catalog=() if self._registrar is None else self._registrar.problems,
             batches=self._batches.so_far,
-            restarts=self._started_again,
+            restarts=self._restarts_made,
+            restarted=self._restarted,
             rows=self._target.rows if isinstance(self._target, ReplicaOutput) else {},
             topics=tuple(sorted(self._target.topics)) if isinstance(self._target, KafkaSink) else (),
             caught_up=caught_up(last) if last else None,

@@ -22,6 +22,7 @@ from tailrace.pipeline.checkpoint import file_system
 from tailrace.pipeline.complete import FILE as COMPLETE
 from tailrace.pipeline.files import LocalFile
 from tailrace.pipeline.lease import STALE_SECONDS, LeaseFile, Owner
+from tailrace.pipeline.restarts import Restarted
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +75,12 @@ class RunState:
         """When the log last ended where the pipeline has read to, as its run saw it; None if that is unknown."""
         known = self.owner or self.last
         return None if known is None else known.caught_up
+
+    @property
+    def restarted(self) -> Restarted | None:
+        """The newest restart of a run's query, None if there was none, or nothing runs."""
+        said = None if self.owner is None or self.state != "running" else self.owner.restarted
+        return None if said is None else Restarted(**said)
 
     @override
     def __str__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from tailrace.pipeline.replica_states import states_of
 from tailrace.pipeline.run import Run as Run
 from tailrace.pipeline.run_state import LAST_RUN, LEASE, ended, ended_early
 from tailrace.pipeline.scratch import scratch_folder
-from tailrace.pipeline.session import local_session, refuse_unsafe, without_pace_warnings
+from tailrace.pipeline.session import is_alive, local_session, refuse_unsafe, without_pace_warnings
 from tailrace.pipeline.target import ReplicaOutput, SinkTarget, build
 from tailrace.spark.latest_file import LatestFile
 from tailrace.spark.sessions import demand_java
@@ -71,6 +71,15 @@ class Pipeline:
                 ended(last_run, error)
             lease.release()
             raise
+
+    def with_session(self) -> Pipeline:
+        """The same in a local session for several runs, one after another; `close` ends it. Raises TailraceError."""
+        return replace(self, session=self._local_session())
+
+    def close(self) -> None:
+        """End the session that `with_session` has made, unless its Java process is no more."""
+        if self.session is not None and is_alive(self.session):
+            self.session.stop()
 
     def _local_session(self) -> SparkSession:
         definition = self.definition

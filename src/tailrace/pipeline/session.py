@@ -103,6 +103,12 @@ def local_session(name: str, log: Path, settings: Mapping[str, object], *, rows_
         return SparkSession(context)
 
 
+def is_alive(session: SparkSession) -> bool:
+    """Whether the Java process of a local session runs."""
+    gateway: Any = session.sparkContext._gateway
+    return gateway.proc.poll() is None
+
+
 def refuse_unsafe(session: SparkSession) -> None:
     """Raises ConfigError for Spark settings under which a position could be acknowledged before its rows are safe."""
     if session.sparkContext.getConf().get("spark.speculation", "false").lower() == "true":

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.runner import Pipeline, Run
-from tailrace.pipeline.session import local_session
+from tailrace.pipeline.session import is_alive, local_session
 
 # Tasks of one pipeline do not wait until a large snapshot of another one is read.
 _FAIR = {"spark.scheduler.mode": "FAIR"}
@@ -28,8 +27,7 @@ class SharedSession:
     @property
     def has_ended(self) -> bool:
         """Whether the Java process is no more."""
-        gateway: Any = self._session.sparkContext._gateway
-        return gateway.proc.poll() is not None
+        return not is_alive(self._session)
 
     def stop(self) -> None:
         """End Spark, once its pipelines are stopped."""

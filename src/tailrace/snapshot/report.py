@@ -40,12 +40,21 @@ class Report:
     running: bool | None = None
     active: int | None = None
 
+    @property
+    def rows_a_second(self) -> float | None:
+        """How fast it has read so far, by what is left; None where that is not known."""
+        if not self.total or not self.seconds_left or self.total <= self.rows:
+            return None
+        return (self.total - self.rows) / self.seconds_left
+
     @override
     def __str__(self) -> str:
         parts = [f"{self.kind} snapshot of {self.table}"]
         if self.tables_read:
             parts.append(f"{self.tables_read} of them read")
         parts += filter(None, [self._amount()])
+        if self.rows_a_second is not None and not self.paused:
+            parts.append(f"{counted(round(self.rows_a_second), 'row')} a second")
         if self.seconds_left is not None and not self.paused:
             parts.append(f"about {self.seconds_left:,.0f} s left")
         if self.waiting:

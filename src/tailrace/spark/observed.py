@@ -1,4 +1,7 @@
-"""Counts changes by operation, and transactions, where the log is read; Spark adds the counts up in its progress."""
+"""Counts changes by operation, and transactions, where the log is read; Spark adds the counts up in its progress.
+
+Beside the counts are the newest changes of a chunk, see newest.py, of which Spark takes one chunk's.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,9 @@ OPERATIONS = {
 }
 TRANSACTIONS = "transactions"
 COUNTS = "counts"
-COUNTS_TYPE = pa.struct([(name, pa.int64()) for name in (*OPERATIONS, TRANSACTIONS)])
+NEWEST = "newest"
+_SUMS = (*OPERATIONS, TRANSACTIONS)
+COUNTS_TYPE = pa.struct([*((name, pa.int64()) for name in _SUMS), (NEWEST, pa.string())])
 
 
 def operations(batch: ChangeBatch) -> dict[str, int]:
@@ -67,13 +72,13 @@ def _is_of_log(batch: ChangeBatch) -> bool:
 def observe(frame: DataFrame) -> DataFrame:
     """A stream of the shape `arrow` or `event` whose progress has the counts as observed metrics named `tailrace`.
 
-    Rows of the shape `event` do not say which transaction they are of: they are counted by operation alone. Raises
-    ConfigError for other shapes.
+    Of the shape `arrow` there is `newest` as well. Rows of the shape `event` do not say which transaction they are of:
+    they are counted by operation alone. Raises ConfigError for other shapes.
     """
     from pyspark.sql import functions as F
 
     if COUNTS in frame.columns:
-        sums = {name: F.sum(f"{COUNTS}.{name}") for name in COUNTS_TYPE.names}
+        sums = {name: F.sum(f"{COUNTS}.{name}") for name in _SUMS}
     elif "op" in frame.columns and "topic" in frame.columns:
         sums = {name: F.sum((F.col("op") == operation).cast("bigint")) for name, operation in OPERATIONS.items()}
     else:
@@ -82,4 +87,8 @@ def observe(frame: DataFrame) -> DataFrame:
             where="tailrace.observe",
             remedy="read the stream with the option shape=arrow or shape=event, and pass the frame as it is loaded",
         )
-    return frame.observe(NAME, *(F.coalesce(total, F.lit(0)).alias(name) for name, total in sums.items()))
+    found = [F.coalesce(total, F.lit(0)).alias(name) for name, total in sums.items()]
+    if COUNTS in frame.columns:
+        text = F.col(f"{COUNTS}.{NEWEST}")
+        found.append(F.max_by(text, F.when(text.isNotNull(), F.col("sequence"))).alias(NEWEST))
+    return frame.observe(NAME, *found)

@@ -31,7 +31,8 @@ from tailrace.events.transactions import TransactionTracker, with_events
 from tailrace.model.change import COMMIT, ChangeBatch, ControlBatch
 from tailrace.model.native import native_rows, native_type
 from tailrace.model.table import TableSchema
-from tailrace.spark.observed import COUNTS, COUNTS_TYPE, TRANSACTIONS, Transactions, operations
+from tailrace.spark.newest import newest
+from tailrace.spark.observed import COUNTS, COUNTS_TYPE, NEWEST, TRANSACTIONS, Transactions, operations
 from tailrace.spark.versions import to_arrow_schema
 from tailrace.transforms.encoder import Encoder
 
@@ -146,6 +147,7 @@ class Shaper:
             controls += [marked] if marked is not None else []
         if self._blobs is not None:
             self._blobs.transactions += self._counted.count(batches)
+            self._blobs.newest = newest([batch for batch in batches if isinstance(batch, ChangeBatch)])
         yield from self._emit(transforms.apply([*batches, *controls], self.steps))
         if self._blobs is not None:
             yield from self._emit(batch for batch in chunk.batches if batch.is_note)
@@ -187,12 +189,13 @@ class Shaper:
 class Blobs:
     """`arrow`: a few large blobs instead of many rows, for sinks that encode or merge in tasks of their own.
 
-    `transactions` are those that the next row is to count.
+    `transactions` are those that the next row is to count, `newest` the changes that it is to tell of.
     """
 
     def __init__(self, split: str = "") -> None:
         self.split = split
         self.sequence = self.transactions = 0
+        self.newest: str | None = None
 
     def rows(self, batch: Batch) -> Iterator[pa.RecordBatch]:
         """One row for each batch; for a renamed table one more under the old name, without a record."""
@@ -213,10 +216,10 @@ class Blobs:
             pa.array([len(batch)], pa.int32()),
             pa.array([batch.to_ipc()], pa.binary()),
             pa.array([self.split], pa.string()),
-            pa.array([{**counts, TRANSACTIONS: self.transactions}], COUNTS_TYPE),
+            pa.array([{**counts, TRANSACTIONS: self.transactions, NEWEST: self.newest}], COUNTS_TYPE),
         ]
         self.sequence += 1
-        self.transactions = 0
+        self.transactions, self.newest = 0, None
         return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
 
 

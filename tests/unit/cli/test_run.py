@@ -27,7 +27,7 @@ BATCH = RunProgress(0, 10, 2.0, {"position": "0/1"}, position="0/1")
 
 def test_lines_for_people() -> None:
     assert line(replace(NOTHING, snapshot=FIRST), 0.0) == (
-        "initial snapshot of 2 tables, 500 of about 1,000 rows, chunk 1 of about 2, about 3 s left"
+        "initial snapshot of 2 tables, 500 of about 1,000 rows, chunk 1 of about 2, 167 rows a second, about 3 s left"
     )
     assert line(BATCH, 5.0) == "10 events, 5.0/s, at 0/1"
     assert line(replace(BATCH, latest={"lag_bytes": 3 << 20}), 5.0) == "10 events, 5.0/s, at 0/1, 3.1 MB of log behind"

@@ -95,7 +95,8 @@ def test_a_snapshot_with_rows_chunks_and_expected_end() -> None:
         13,
     )
     assert str(snapshot) == (
-        "incremental snapshot of public.a, 30 of about 95 rows, chunk 3 of about 10, about 13 s left, then public.b"
+        "incremental snapshot of public.a, 30 of about 95 rows, chunk 3 of about 10, 5 rows a second, "
+        "about 13 s left, then public.b"
     )
     batch.offset["snapshots"].update(paused=True, rows=99)
     snapshot = assess("p", CheckpointState(batch, batch), state_of("0/300", SLOT), 12.0, 10).snapshot
@@ -135,7 +136,8 @@ def test_a_first_snapshot_of_several_batches() -> None:
     assert found is not None
     assert (found.tables_read, found.tables, found.rows, found.seconds_left) == (1, 3, 300, 12.0)
     assert str(found) == (
-        "initial snapshot of 3 tables, 1 of them read, 300 of about 600 rows, chunk 6 of about 12, about 12 s left"
+        "initial snapshot of 3 tables, 1 of them read, 300 of about 600 rows, chunk 6 of about 12, "
+        "25 rows a second, about 12 s left"
     )
     stopped = CheckpointState(at(2, "b", "c", splits=6), at(2, "b", "c", splits=6))
     text = str(first(stopped, state_of("0/300", SLOT), lambda: (3, 600), 18.0))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tailrace.connectors.finding import Finding
 from tailrace.operate.spread import Spread
 from tailrace.operate.status import Live, ReplicaTable, Status
 from tailrace.operate.watch import Figures, RunTotals
@@ -62,7 +63,7 @@ def figures(connector: str = "postgres", name: str = "shop", sink: Any = None, *
 
 
 def with_tables(found: Figures, number: int) -> Figures:
-    """The same with many tables, one of them set aside, and a snapshot that runs."""
+    """The same with many tables, one of them set aside, a snapshot that runs, and a warning."""
     until = "2026-01-01T12:00:00.000+00:00"
     names = [f"public.t{each}" for each in range(number)]
     verified: dict[str, Any] = {"verified_up_to": until, "verified_on": until, "verified_percent": 50}
@@ -74,6 +75,7 @@ def with_tables(found: Figures, number: int) -> Figures:
         "incremental", "public.t0", 500, 900, chunk=1, chunks=2, seconds_left=40.0, waiting=(), paused=False
     )
     aside = (SetAside("public!2Et1", "noon", "no number", "lake/_aside", 17),)
-    status = replace(found.status, replica=tables, snapshot=report, set_aside=aside)
+    warned = (Finding("restart", None, "the query was started again", "see the log"),)
+    status = replace(found.status, replica=tables, snapshot=report, set_aside=aside, problems=warned)
     rows = {f"public.t{each}": each for each in range(number)}
     return replace(found, status=status, totals=replace(found.totals, rows=rows), scanned={"public.t0": 500})

@@ -97,7 +97,7 @@ def test_a_pipeline_is_paused_and_its_tables_are_retried(page: Any, pipelines: F
     let_in(page)
     button(page, "Pause").click()
     page.get_by_text("Pause: shop").wait_for()
-    assert pipelines.done == ["pause shop"]
+    assert pipelines.done == ["paused shop"]
     button(page, "Retry tables").click()
     page.get_by_text("Retry tables: shop").wait_for()
     assert button(page, "Retry tables", "other").is_disabled(), "nothing is set aside there"

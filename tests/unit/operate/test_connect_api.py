@@ -15,6 +15,7 @@ from tailrace.connectors import registry
 from tailrace.operate.connect_api import ConnectApi
 from tailrace.operate.pipelines import Pipelines
 from tailrace.operate.server import HttpRequest, Refusal
+from tailrace.operate.steering import Steering, Wanted
 from tailrace.operate.watch import Figures
 from tailrace.pipeline.run_state import Ended, RunState, State
 from tests.unit.operate import kcctl
@@ -30,17 +31,22 @@ class Some(Pipelines):
     def figures(self) -> Sequence[Figures]:
         return self.found
 
-    def pause(self, name: str) -> None:
-        self.done.append(f"pause {name}")
+    def steering(self, name: str) -> Steering:
+        return Noted(name, self.done)
 
-    def stop(self, name: str) -> None:
-        self.done.append(f"stop {name}")
 
-    def resume(self, name: str) -> None:
-        self.done.append(f"resume {name}")
+class Noted(Steering):
+    """Notes what is asked for."""
 
-    def restart(self, name: str) -> None:
-        self.done.append(f"restart {name}")
+    def __init__(self, name: str, done: list[str]) -> None:
+        super().__init__()
+        self.name, self.done = name, done
+
+    def want(self, wanted: Wanted) -> None:
+        self.done.append(f"{wanted} {self.name}")
+
+    def restart(self) -> None:
+        self.done.append(f"restart {self.name}")
 
 
 def asked(pipelines: Pipelines, path: str, method: str = "GET", body: Any = None, **query: str) -> Any:
@@ -131,7 +137,7 @@ def test_what_is_done_to_connectors() -> None:
         ("POST", "restart", 204, {"onlyFailed": "true"}),
     ):
         assert status_of(pipelines, f"/connectors/shop/{path}", method, **query) == status
-    assert pipelines.done == [f"{each} shop" for each in ("pause", "resume", "stop", "restart", "restart", "restart")]
+    assert pipelines.done == [f"{each} shop" for each in ("paused", "running", "stopped", *["restart"] * 3)]
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,8 @@ import pytest
 
 from tailrace.operate import console, recent
 from tailrace.operate.connect_api import ConnectApi
-from tailrace.operate.pipelines import Single
 from tailrace.operate.server import HttpRequest, Refusal
 from tailrace.operate.serving import answers
-from tailrace.operate.watch import RunWatch
 from tests.unit.operate.made import figures, with_tables
 from tests.unit.operate.test_connect_api import Some
 from tests.unit.operate.test_watch import watch as watch
@@ -49,24 +47,11 @@ def test_what_the_page_asks_for_is_answered() -> None:
     assert used <= set(shown), used - set(shown)
     for path, method in re.findall(r'"(/(?:pause|resume|restart))", "(\w+)"', PAGE):
         assert ConnectApi(pipelines).answer(HttpRequest(method, f"/connectors/shop{path}")) is not None
-    assert pipelines.done == ["pause shop", "resume shop", "restart shop"]
+    assert pipelines.done == ["paused shop", "running shop", "restart shop"]
     assert answer(HttpRequest("GET", "/comparisons")).body == {}
     for action in set(re.findall(r'steer\(pipeline, "(\w+)"', PAGE)):
         with pytest.raises(Refusal, match=r"force: not known here"):
             answer(HttpRequest("POST", f"/pipelines/shop/{action}", body=b'{"force": 1}'))
-
-
-def test_buttons_that_the_process_of_one_file_would_refuse_are_not_shown(watch: RunWatch) -> None:
-    for pipelines in (Single(watch), Some(figures())):
-        (shown,) = json.loads(answers(pipelines)(HttpRequest("GET", "/status")).content)
-        for label in re.findall(r'"(\w+)"', PAGE.partition("const OF_RUNS = ")[2].partition("\n")[0]):
-            path, method = re.findall(rf'\["{label}".*"(/\w+)", "(\w+)"', PAGE)[0]
-            request = HttpRequest(method, f"/connectors/{shown['name']}{path}")
-            try:
-                is_taken = ConnectApi(pipelines).answer(request) is not None
-            except Refusal as refusal:
-                is_taken = refusal.status != 405
-            assert is_taken == shown["steers_runs"], label
 
 
 def test_the_script_is_valid(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import yaml
 from tailrace.errors import TailraceError
 from tailrace.operate import fleet as module
 from tailrace.operate.fleet import Fleet
+from tailrace.operate.steering import Steering
 from tailrace.pipeline.definition import Definition
 from tests.unit.operate.made import CONFIGS
 
@@ -25,11 +26,8 @@ class Started:
     properties: list[dict[str, str]]
 
     def __init__(self, definition: Definition, *_: object, **__: object) -> None:
-        self.definition, self.error, self.is_over = definition, None, False
+        self.definition, self.error, self.is_over, self.steering = definition, None, False, Steering()
         self.properties.append(definition.properties())
-
-    def want(self, wanted: str) -> None:
-        pass
 
     def close(self) -> None:
         pass

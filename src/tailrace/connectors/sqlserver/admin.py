@@ -11,7 +11,7 @@ from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Detail, SourceState, TableOverview
 from tailrace.connectors.sqlserver.catalog import Catalog
-from tailrace.connectors.sqlserver.checks import TableChecks, not_captured, of_jobs
+from tailrace.connectors.sqlserver.checks import TableChecks, not_captured, of_jobs, of_running_job
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.connector import SqlServerConnector
 from tailrace.connectors.sqlserver.failures import FAILURES, is_forbidden
@@ -114,14 +114,15 @@ class SqlServerAdmin(ChangeTableAdmin):
             return
         yield from of_jobs(connection, place, database)
         try:
-            if is_agent_running(connection, query, database):
-                yield Finding("agent", True, "SQL Server Agent is running")
-            else:
+            if not is_agent_running(connection, query, database):
                 yield Finding("agent", False, "SQL Server Agent is not running", place.starting_agent)
+                return
+            yield Finding("agent", True, "SQL Server Agent is running")
         except FAILURES.driver_error as error:
             what = f"whether SQL Server Agent runs cannot be queried: {FAILURES.line(error)}"
             remedy = f"{place.granting_state()}, or set database.sqlserver.agent.status.query"
             yield Finding("agent", None, what, remedy)
+        yield from of_running_job(connection, place, database)
 
     @override
     def overview(self) -> list[TableOverview]:
@@ -162,7 +163,7 @@ class SqlServerAdmin(ChangeTableAdmin):
 
     @override
     def problems(self, *, begun: bool) -> list[Finding]:
-        """Tables without a capture instance, and an Agent that does not run."""
+        """Tables without a capture instance, an Agent or a capture job that does not run."""
 
         def found(connection: Connection) -> list[Finding]:
             catalog, place = Catalog(connection, self.config), platform(connection)

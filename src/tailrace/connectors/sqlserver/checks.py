@@ -27,6 +27,13 @@ SELECT c.object_id, c.name, c.is_computed, c.encryption_type, c.collation_name, 
 FROM {db}.sys.columns c JOIN {db}.sys.tables t ON t.object_id = c.object_id
 WHERE t.is_ms_shipped = 0 AND (c.is_computed = 1 OR c.encryption_type IS NOT NULL OR c.collation_name IS NOT NULL)
 """
+# The row of a job is of the Agent's newest start; a job that is scheduled rests most of the time.
+_RUNNING = """
+SELECT COUNT(*) FROM msdb.dbo.cdc_jobs j JOIN msdb.dbo.sysjobactivity a ON a.job_id = j.job_id
+WHERE j.job_type = N'capture' AND j.database_id = DB_ID({database})
+  AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.syssessions)
+  AND (j.continuous = 0 OR a.start_execution_date IS NOT NULL AND a.stop_execution_date IS NULL)
+"""
 _SWITCHED = """
 SELECT ct.object_id FROM {db}.cdc.change_tables ct WHERE ct.partition_switch = 1
 AND EXISTS (SELECT 1 FROM {db}.sys.partitions p WHERE p.object_id = ct.source_object_id AND p.partition_number > 1)
@@ -180,19 +187,34 @@ def not_captured(place: Platform, captured: Sequence[TableId], instances: Sequen
             yield Finding("tables", False, f"{table} has no capture instance: its changes are not captured", remedy)
 
 
+def _has_job(place: Platform, database: str) -> str:
+    jobs = place.jobs(database)
+    return f"SELECT COUNT(*) FROM {jobs} WHERE job_type = N'capture' AND database_id = DB_ID({text(database)})"
+
+
 def of_jobs(connection: Connection, place: Platform, database: str) -> Iterator[Finding]:
     """That a database has no capture job, as after a failover; nothing where jobs cannot be seen."""
     if place.kind is PlatformKind.AZURE_DATABASE:
         return
-    query = (
-        f"SELECT COUNT(*) FROM {place.jobs(database)} "
-        f"WHERE job_type = N'capture' AND database_id = DB_ID({text(database)})"
-    )
     try:
-        found = connection.value(query)
+        found = connection.value(_has_job(place, database))
     except FAILURES.driver_error:
         return
     if not found:
         remedy = place.used(database, "EXEC sys.sp_cdc_add_job @job_type = N'capture', and the same with N'cleanup'")
         what = f"{database} has no capture job on this server: with the first table, or after a failover, it needs one"
         yield Finding("agent", None, what, remedy)
+
+
+def of_running_job(connection: Connection, place: Platform, database: str) -> Iterator[Finding]:
+    """That a capture job which is to run all the time does not; nothing where the Agent's tables cannot be seen."""
+    try:
+        if connection.value(_RUNNING.format(database=text(database))):
+            return
+        if not connection.value(_has_job(place, database)):
+            return  # which is another finding
+    except FAILURES.driver_error:
+        return
+    what = f"the capture job of {database} is not running, so changes do not come"
+    remedy = place.used(database, "EXEC sys.sp_cdc_start_job @job_type = N'capture'")
+    yield Finding("agent", False, what, f"{remedy}; msdb.dbo.sysjobhistory says why it ended")

@@ -31,6 +31,7 @@ _STABLE = {
 _VIEWS = {
     "sys.dm_server_services": "SELECT COUNT(*) FROM sys.dm_server_services",
     "msdb.dbo.cdc_jobs": "SELECT COUNT(*) FROM msdb.dbo.cdc_jobs",
+    "msdb.dbo.sysjobactivity": "SELECT COUNT(*) FROM msdb.dbo.sysjobactivity",
     "sys.dm_cdc_log_scan_sessions": "SELECT COUNT(*) FROM sys.dm_cdc_log_scan_sessions",
     "sys.dm_cdc_errors": "SELECT COUNT(*) FROM sys.dm_cdc_errors",
     "sys.dm_db_log_stats": "SELECT COUNT(*) FROM sys.dm_db_log_stats(DB_ID())",

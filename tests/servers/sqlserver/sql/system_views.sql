@@ -222,6 +222,11 @@ CREATE VIEW sys.configurations AS SELECT 1::ty.int AS configuration_id, 'max tex
 CREATE VIEW sys.cdc_jobs AS SELECT j.database_id::ty.int AS database_id, j.job_type::ty."nvarchar(20)" AS job_type, ms.guid(j.job_id)::ty.uniqueidentifier AS job_id,
   j.maxtrans::ty.int AS maxtrans, j.maxscans::ty.int AS maxscans, j.continuous::ty.bit AS continuous, j.pollinginterval::ty.bigint AS pollinginterval,
   j.retention::ty.bigint AS retention, j.threshold::ty.bigint AS threshold FROM cat.cdc_jobs j;
+CREATE VIEW sys.syssessions AS SELECT 1::ty.int AS session_id, ms.shown(start_time)::ty.datetime AS agent_start_date FROM cat.server;
+CREATE VIEW sys.sysjobactivity AS SELECT 1::ty.int AS session_id, ms.guid(j.job_id)::ty.uniqueidentifier AS job_id,
+  CASE j.job_type WHEN 'capture' THEN ms.shown(s.start_time) END::ty.datetime AS start_execution_date,
+  CASE WHEN j.job_type = 'capture' AND NOT (s.agent_running = 1 AND j.is_running = 1) THEN ms.shown(clock_timestamp()) END::ty.datetime AS stop_execution_date
+  FROM cat.cdc_jobs j, cat.server s;
 CREATE TABLE cat.log_scans (
   session_id int PRIMARY KEY, database_id int NOT NULL, start_time timestamptz NOT NULL, end_time timestamptz NOT NULL, duration int NOT NULL,
   start_lsn text NOT NULL, end_lsn text NOT NULL, tran_count int8 NOT NULL, command_count int8 NOT NULL, last_commit_lsn text NOT NULL,

@@ -15,6 +15,10 @@ from ..tsql.statements import Name
 VARIABLE = "\x02"
 
 
+# Tables of msdb about jobs.
+_JOBS = ("cdc_jobs", "sysjobactivity", "syssessions")
+
+
 @dataclass
 class TableUse:
     """A table that a statement reads or writes, with the hints given."""
@@ -124,11 +128,12 @@ class Context:
         return found if found is not None and found.kind in kinds else None
 
     def system_view(self, name: Name) -> SystemView | None:
-        """A view of sys or INFORMATION_SCHEMA, or the table of capture jobs in msdb."""
+        """A view of sys or INFORMATION_SCHEMA, or a table of jobs in msdb."""
         lower = tuple(part.lower() for part in name)
-        jobs = ("cdc", "cdc_jobs") if self.platform.is_azure_database else ("msdb", "dbo", "cdc_jobs")
-        if lower[-len(jobs) :] == jobs:
-            return self.views.get(("sys", "cdc_jobs"))
+        if lower[-1] in _JOBS:
+            is_azure = self.platform.is_azure_database
+            is_there = lower == ("cdc", "cdc_jobs") if is_azure else lower[-3:-1] == ("msdb", "dbo")
+            return self.views.get(("sys", lower[-1])) if is_there else None
         if lower[-1] == "dm_server_services" and not self.platform.has_agent:
             return None
         if len(name) < 2:

@@ -12,11 +12,11 @@ from tailrace.connectors.debezium_offset import OffsetEntry, findings
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import Admin, Begun, Position, SourceState, TableOverview
 from tailrace.connectors.postgres import takeover
-from tailrace.connectors.postgres.admin import checks, operations, resumable, source_now
+from tailrace.connectors.postgres.admin import checks, operations, problems, resumable, source_now
 from tailrace.connectors.postgres.ddl import event_triggers
 from tailrace.connectors.postgres.options import DATABASE_USER, PUBLICATION_AUTOCREATE_MODE, PUBLICATION_NAME, SLOT_NAME
 from tailrace.connectors.postgres.position import format_lsn, parse_lsn
-from tailrace.connectors.postgres.server import publication, published
+from tailrace.connectors.postgres.server import publication
 from tailrace.connectors.postgres.snapshot.selects import grants
 from tailrace.model.table import TableId
 from tailrace.override import override
@@ -58,7 +58,7 @@ class PostgresAdmin(Admin):
 
     @override
     def problems(self, *, begun: bool) -> list[Finding]:
-        return published.problems(self._config, begun=begun)
+        return problems.problems(self._config, begun=begun)
 
     @override
     def as_debezium(self, position: Position) -> list[OffsetEntry]:

@@ -28,7 +28,6 @@ from tailrace.connectors.postgres.options import (
     ROWS_FOR_REPLICA,
     SLOT_NAME,
 )
-from tailrace.connectors.postgres.server.connect import connect, server_errors
 from tailrace.connectors.postgres.server.lost_log import WITHOUT_PUBLICATION
 from tailrace.connectors.postgres.server.partition_names import ComesAs, Name, first_of, left_out, lineages, unheard
 from tailrace.errors import SourceError
@@ -161,24 +160,6 @@ def tell_left_out(connection: psycopg.Connection[Any], config: Config) -> None:
         log.info("%s: left out, as their changes come under the names of other captured tables", names)
 
 
-def problems(config: Config, *, begun: bool) -> list[Finding]:
-    """What is wrong with the publication of a pipeline, over a connection of its own. Raises SourceError."""
-    with server_errors("the publication cannot be read"), connect(config, application="tailrace status") as connection:
-        try:
-            with at_once(connection):
-                return _problems(connection, config, begun=begun)
-        except psycopg.errors.LockNotAvailable:
-            return [LOCKED]
-
-
-def _problems(connection: psycopg.Connection[Any], config: Config, *, begun: bool) -> list[Finding]:
-    publication = find(connection, config[PUBLICATION_NAME])
-    if publication is None:
-        what = f"there is no publication {config[PUBLICATION_NAME]}"
-        return [Finding("publication", False, what, "`tailrace check` says what it takes")] if begun else []
-    return _all(connection, config, publication, begun=begun)
-
-
 @contextmanager
 def at_once(connection: psycopg.Connection[Any]) -> Iterator[None]:
     """Queries that do not wait for locks: the server locks each published table, even to name its publication.
@@ -202,7 +183,7 @@ def verify(
     publication = find(connection, config[PUBLICATION_NAME])
     if publication is None:
         return tuple(map(warning, _absent(connection, config))), seen
-    found = _all(connection, config, publication, begun=True, seen=seen)
+    found = publication_findings(connection, config, publication, begun=True, seen=seen)
     errors = [finding for finding in found if finding.ok is False]
     if errors and (is_made or not config[ROWS_FOR_REPLICA]):
         what = "; ".join(finding.what for finding in errors)
@@ -226,7 +207,7 @@ def warning(finding: Finding) -> str:
     return f"{finding.what}; remedy: {finding.remedy}"
 
 
-def _all(
+def publication_findings(
     connection: psycopg.Connection[Any],
     config: Config,
     publication: Publication,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 from psycopg import sql
+from psycopg.rows import tuple_row
 
 from tailrace.config import Config
 from tailrace.config.entrypoints import custom
@@ -105,10 +107,15 @@ def grants(config: Config, tables: Sequence[TableId]) -> list[str]:
     ]
 
 
+def unreadable(connection: psycopg.Connection[Any]) -> set[tuple[str, str]]:
+    """Schema and name of the tables that the role may not read as a whole."""
+    return set(connection.cursor(row_factory=tuple_row).execute(_HIDDEN))
+
+
 def missing_grants(connection: psycopg.Connection, config: Config) -> list[str]:
     """Those for the tables that the first snapshot reads and the role may not read as a whole."""
     catalog = Catalog(connection, config)
-    hidden = set(connection.execute(_HIDDEN))
+    hidden = unreadable(connection)
     wanted = [table for table in catalog.tables() if catalog.filter.snapshots(table)]
     tables = [table for table in wanted if (table.schema, table.table) in hidden]
     return grants(config, tables) if SnapshotMode.of(config).at_first else []
