@@ -125,7 +125,12 @@ def main(arguments: Sequence[str]) -> int:
     kept = Path(folder[0] if folder else ".work/compare") / database
     with Servers() as servers:
         comparer = Comparer(
-            generator_of(database), Path(reference) / "run.sh", kept, servers, cases(database), os.environ.get("FORMAT") == "avro"
+            generator_of(database),
+            Path(reference) / "run.sh",
+            kept,
+            servers,
+            cases(database),
+            os.environ.get("FORMAT") == "avro",
         )
         outcomes = Counter(comparer.outcome(seed) for seed in seeds_of(seeds, comparer.cases))
     print(", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tailrace.config import Config
 from tailrace.config.cloud_events import registry_of
+from tailrace.config.converter_checks import converter_of
 from tailrace.config.converter_names import APICURIO, CLOUD_EVENTS, CONFLUENT
 from tailrace.config.options.cloud_events import DATA_SERIALIZER_TYPE
 from tailrace.config.topics import TopicNaming
@@ -23,11 +24,8 @@ Rename = Callable[[str], str]
 
 def forms(config: Config) -> list[RegistryForm]:
     """The converters that need a registry. Raises ConfigError."""
-    return [
-        registry_form(config, part)
-        for part in ("key", "value")
-        if Converter.of(config, part).kind in CONFLUENT + APICURIO
-    ]
+    named = CONFLUENT + APICURIO
+    return [registry_form(config, part) for part in ("key", "value") if converter_of(config, part)[1] in named]
 
 
 def of_cloud_events(config: Config) -> list[RegistryForm]:
