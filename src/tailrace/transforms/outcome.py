@@ -16,15 +16,10 @@ from tailrace.model.change import CREATE, DELETE, UPDATE, ChangeBatch
 from tailrace.model.source import SourceBlock
 from tailrace.model.table import TableSchema
 from tailrace.transforms import Step
-from tailrace.transforms.mongodb.outbox import MongoEventRouter
-from tailrace.transforms.mongodb.unwrap import ExtractNewDocumentState
-from tailrace.transforms.outbox import EventRouter
 from tailrace.transforms.registry import is_known, staged, stages
-from tailrace.transforms.scripting import ConditionFilter, ContentBasedRouter
-from tailrace.transforms.transform import Stage
+from tailrace.transforms.scripting import ConditionFilter
+from tailrace.transforms.transform import ByValues, Stage
 
-# What these make of a record follows from its values: topics, or the fields of documents.
-_BY_VALUES = (EventRouter, ContentBasedRouter, MongoEventRouter, ExtractNewDocumentState)
 _OPS = (CREATE, UPDATE, DELETE)
 
 
@@ -54,7 +49,7 @@ class Outcomes:
 
 
 def _is_by_values(stage: Stage) -> bool:
-    return isinstance(stage.transform, _BY_VALUES) or not is_known(stage.transform)
+    return isinstance(stage.transform, ByValues) or not is_known(stage.transform)
 
 
 def _sample(table: TableSchema, block: SourceBlock) -> ChangeBatch:
