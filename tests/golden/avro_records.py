@@ -9,7 +9,7 @@ import base64
 import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -154,10 +154,31 @@ def recorded(folder: Path) -> list[Event]:
 
 def decoded(schema: str, raw: bytes) -> Any:
     """The value of a datum, JSON-ready. Raises AssertionError for bytes that Java's encoder does not write."""
-    reader = _Datum(raw, {})
-    value = reader.value(json.loads(schema), None)
+    node = json.loads(schema)
+    reader = _Datum(raw, dict(_named(node, None)))
+    value = reader.value(node, None)
     assert reader.at == len(raw), "bytes behind the datum"
     return value
+
+
+def _full_name(record: Any, space: str | None) -> str:
+    within = record.get("namespace", space)
+    return record["name"] if "." in record["name"] or not within else f"{within}.{record['name']}"
+
+
+def _named(node: Any, space: str | None) -> Iterator[tuple[str, tuple[Any, str | None]]]:
+    """The records that are defined in a schema, each with its namespace, by their full names."""
+    for member in node if isinstance(node, list) else [node]:
+        if not isinstance(member, dict):
+            continue
+        if member["type"] == "record":
+            name = _full_name(member, space)
+            within = name.rpartition(".")[0] or None
+            yield name, (member, within)
+            for each in member["fields"]:
+                yield from _named(each["type"], within)
+        for inner in ("items", "values"):
+            yield from _named(member.get(inner), space)
 
 
 @dataclass
@@ -174,10 +195,7 @@ class _Datum:
                 return self._primitive(kind)
             return self._record(*self.names[kind if "." in kind or not space else f"{space}.{kind}"])
         if kind["type"] == "record":
-            within = kind.get("namespace", space)
-            name = kind["name"] if "." in kind["name"] or not within else f"{within}.{kind['name']}"
-            self.names[name] = kind, name.rpartition(".")[0] or None
-            return self._record(*self.names[name])
+            return self._record(*self.names[_full_name(kind, space)])
         if kind["type"] == "array":
             return [self.value(kind["items"], space) for _ in self._block()]
         if kind["type"] == "map":

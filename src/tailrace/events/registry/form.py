@@ -26,7 +26,8 @@ from tailrace.events.converter import Converter
 from tailrace.events.form import Entry
 from tailrace.events.parts import Parts
 from tailrace.events.records import Header, RecordPart
-from tailrace.events.registry.apicurio import ApicurioRegistry, ApicurioSettings
+from tailrace.events.registry.apicurio import ApicurioRegistry
+from tailrace.events.registry.apicurio_settings import ApicurioSettings
 from tailrace.events.registry.confluent import ConfluentRegistry, ConfluentSettings
 from tailrace.events.registry.languages import Avro, ConnectJson, Ids, JsonSchema, Language
 from tailrace.events.registry.registry import Registry, Wanted, known_id
