@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tailrace.config.faults import Fault
 from tailrace.config.option import Option, OptionStatus, OptionTable
+from tailrace.config.options.converter_families import is_of_delegate
 from tailrace.connectors.registry import BUILT_IN, imported
 
 FOLDER = Path(__file__).parent.parent / "docs" / "reference"
@@ -50,7 +51,7 @@ def page(product: str, table: OptionTable) -> str:
     parts = [_INTRO.format(product=product)]
     for group, options in table.groups.items():
         parts.append(f"## {group}\n\n| property | type | default | meaning | status |\n|---|---|---|---|---|\n")
-        parts += [_row(option) for option in options]
+        parts += [_row(option) for option in options if not is_of_delegate(option)]
         parts.append("\n")
     return "".join(parts).rstrip() + "\n"
 

@@ -112,20 +112,50 @@ def test_check_says_what_the_registry_would_refuse_and_registers_nothing(
     assert "x is dropped" in refused[1]
 
 
-def test_check_warns_that_it_does_not_ask_about_what_transforms_and_cloud_events_make(
+def test_check_asks_about_what_transforms_make(
     kafka: EmbeddedKafka, registry: Registry, database: Database, tmp_path: Path
 ) -> None:
     database.execute(*SETUP)
-    unwrap = {"transforms": "unwrap", "transforms.unwrap.type": "io.debezium.transforms.ExtractNewRecordState"}
+    unwrap = {
+        "transforms": "unwrap,route",
+        "transforms.unwrap.type": "io.debezium.transforms.ExtractNewRecordState",
+        "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
+        "transforms.route.regex": ".*",
+        "transforms.route.replacement": f"rows-{database.name}",
+    }
+    definition = avro(database, kafka, tmp_path, {**confluent(registry), **unwrap})
+
+    def said() -> list[tuple[bool | None, str]]:
+        _, *found = (each for each in findings(definition) if each.name == "schema registry")
+        return [(each.ok, each.what) for each in found]
+
+    assert said() == [(True, "it takes the schemas of the captured tables, subjects: 2")]
+    subject = f"rows-{database.name}-value"
+    other = '{"type":"record","name":"Value","fields":[{"name":"x","type":"int"}]}'
+    registry.ask("POST", f"/subjects/{subject}/versions", {"schema": other})
+    registry.ask("PUT", f"/config/{subject}", {"compatibility": "FULL"})
+    for ok, what in said():
+        assert ok is False
+        assert f"subject {subject}, rule FULL" in what
+        assert "x is dropped" in what
+    assert registry.ask("GET", f"/subjects/{subject}/versions") == [1]
+
+
+def test_check_warns_that_it_does_not_ask_about_what_values_decide(
+    kafka: EmbeddedKafka, registry: Registry, database: Database, tmp_path: Path
+) -> None:
+    database.execute(*SETUP)
+    outbox = {"transforms": "outbox", "transforms.outbox.type": "io.debezium.transforms.outbox.EventRouter"}
     events = {
         "value.converter": "io.debezium.converters.CloudEventsConverter",
         "value.converter.data.serializer.type": "avro",
         "value.converter.avro.schema.registry.url": registry.confluent,
     }
-    for made, own in (("transforms", unwrap), ("CloudEvents", events)):
+    depends = "what the transforms make of public.items depends on the values of rows"
+    for what, own in ((depends, outbox), ("the schemas that CloudEvents make are known", events)):
         found = findings(avro(database, kafka, tmp_path, {**confluent(registry), **own}))
         (warning,) = (each for each in found if each.name == "schema registry" and each.ok is None)
-        assert warning.what.startswith(f"not asked about: the schemas that {made} make")
+        assert warning.what.startswith(f"not asked about: {what}")
         assert warning.remedy
 
 

@@ -216,6 +216,17 @@ def test_apicurios_nested_records_are_artifacts_of_their_own(registry: Registry)
     assert read(registry, own["value"])["after"] == IMAGE
 
 
+@pytest.mark.parametrize("version", ["v2", "v3"])
+def test_a_schema_that_is_a_list_keeps_its_text(registry: Registry, version: str) -> None:
+    """As the key of an outbox, which may be null."""
+    topic, schema = named(), ConnectSchema("int64", optional=True)
+    url = f"{registry.base}/apis/registry/{version}"
+    form = registry_form(configured(apicurio(registry, url=url, **{"use-id": "globalId"})), "key")
+    id_ = form.registry.id(form.wanted(schema, topic))
+    found = httpx.get(f"{registry.base}/apis/registry/v3/ids/globalIds/{id_}", timeout=30)
+    assert found.text == '["null","long"]'
+
+
 def test_apicurios_headers_may_have_the_ids(registry: Registry) -> None:
     own = {"headers.enabled": "true", "dereference-schema": "true"}
     records = encoded(batch(named()), apicurio(registry, **own))
@@ -260,16 +271,22 @@ def test_apicurios_group_and_artifact_may_be_given(registry: Registry) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("version", ["v2", "v3"])
 @pytest.mark.parametrize("how", [{}, {"find-latest": "true"}])
-def test_apicurios_schemas_may_have_to_be_there(registry: Registry, how: dict[str, str], version: str) -> None:
+@pytest.mark.parametrize("whole_schemas", ["true", "false"])
+def test_apicurios_schemas_may_have_to_be_there(
+    registry: Registry, how: dict[str, str], version: str, whole_schemas: str
+) -> None:
     name = named()
-    url = {"url": f"{registry.base}/apis/registry/{version}", "dereference-schema": "true"}
+    url = {"url": f"{registry.base}/apis/registry/{version}", "dereference-schema": whole_schemas}
     missing = apicurio(registry, **url, **how, **{"auto-register": "false"})
     with pytest.raises(SinkError, match="is not registered") as caught:
         encoded(batch(name), missing)
     assert "auto-register=true" in (caught.value.remedy or "")
     before = encoded(batch(name), apicurio(registry, **url))
     forget()
-    assert [each["key"] for each in encoded(batch(name), missing)] == [each["key"] for each in before]
+    after = encoded(batch(name), missing)
+    assert [each["key"] for each in after] == [each["key"] for each in before]
+    ids = [[each for each in row["headers"] if each["key"].endswith("Id")] for row in (*before, *after)]
+    assert ids[: len(before)] == ids[len(before) :]
 
 
 def test_a_rule_of_apicurios_names_artifact_rule_and_change(registry: Registry) -> None:

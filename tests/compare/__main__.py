@@ -24,6 +24,7 @@ from tailrace.spark.java_errors import summary
 from tests.compare.cases import cases, write_case
 from tests.compare.engine import EngineError, record
 from tests.compare.generator import DATABASES, Generator, generator_of
+from tests.golden.avro_records import in_avro, read, save
 from tests.golden.compare import Event, compare
 from tests.golden.databases.database import GoldenServer
 from tests.golden.run import Servers
@@ -43,6 +44,7 @@ class Comparer:
     servers: Servers
 
     cases: Mapping[str, Path]
+    avro: bool = False
 
     def outcome(self, seed: str) -> str:
         """Compare one seed, print what was found and return what it counts as."""
@@ -53,6 +55,8 @@ class Comparer:
             write_case(self.cases[seed], self.generator, folder)
         else:
             self.generator.write(int(seed), folder)
+        if self.avro:
+            in_avro(folder)
         scenario = Scenario(folder)
         server = self.servers.of(scenario)
         try:
@@ -78,8 +82,8 @@ class Comparer:
             except EngineError:
                 shutil.copy(Path(work) / "engine.log", scenario.folder)
                 raise
-        _save(scenario.folder / "expected.jsonl", events)
-        return events
+        save(scenario.folder, events)
+        return list(map(read, events))
 
     def _compare(self, scenario: Scenario, server: GoldenServer, expected: list[Event]) -> tuple[str, list[str]]:
         try:
@@ -120,7 +124,14 @@ def main(arguments: Sequence[str]) -> int:
     database, seeds, *folder = arguments
     kept = Path(folder[0] if folder else ".work/compare") / database
     with Servers() as servers:
-        comparer = Comparer(generator_of(database), Path(reference) / "run.sh", kept, servers, cases(database))
+        comparer = Comparer(
+            generator_of(database),
+            Path(reference) / "run.sh",
+            kept,
+            servers,
+            cases(database),
+            os.environ.get("FORMAT") == "avro",
+        )
         outcomes = Counter(comparer.outcome(seed) for seed in seeds_of(seeds, comparer.cases))
     print(", ".join(f"{count} {outcome}" for outcome, count in outcomes.items()))
     return 1 if outcomes[DIFFERENT] else 0

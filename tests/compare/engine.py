@@ -7,6 +7,7 @@ exists. A line is JSON and begins with the topic. Headers are JSON, or strings i
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import string
@@ -15,7 +16,9 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from tests.golden.avro_records import AvroReader, uses_registry
 from tests.golden.compare import Event, load
 from tests.golden.databases.database import GoldenServer
 from tests.golden.scenario import Scenario
@@ -25,6 +28,7 @@ STARTUP_SECONDS = 60
 STOP_SECONDS = 60
 SETTLE_SECONDS = 1.5
 MARKER_SECONDS = 120
+_DATUMS = re.compile(rb'"bytes":"([^"]*)"')
 _TOPIC = re.compile(r'^\{"topic": ?"([^"]*)"', re.MULTILINE)
 
 
@@ -37,6 +41,7 @@ class Engine:
 
     def __init__(self, program: Path, properties: Mapping[str, str], work: Path, scenario: Scenario) -> None:
         self._program, self._work, self._endless = program, work, scenario.endless
+        self._avro = AvroReader(properties) if uses_registry(properties) else None
         self._marker: str | None = scenario.settings.get("marker")
         self._waits = 0
         self._parts: list[Path] = []
@@ -102,7 +107,16 @@ class Engine:
     def events(self) -> list[Event]:
         """All events so far, in order of arrival; `run` numbers the starts from 0."""
         parts = [(run, part) for run, part in enumerate(self._parts) if part.exists()]
-        return [{**event, "run": run} for run, part in parts for event in load(part)]
+        return [{**self._read(event), "run": run} for run, part in parts for event in load(part)]
+
+    def _read(self, event: Event) -> Event:
+        """An event of Avro as the program writes it: keys and values as bytes in base64, the converters' headers."""
+        if self._avro is None:
+            return event
+        headers = {name: base64.b64decode(text) for name, text in event["added"].items()}
+        if any("error" in (event[part] or ()) for part in ("key", "value")):
+            raise EngineError(f"a converter has failed: {event['key']} {event['value']}")
+        return {**event, **self._avro.event({part: _octets(event[part]) for part in ("key", "value")}, headers)}
 
     @property
     def _log(self) -> Path:
@@ -121,7 +135,11 @@ class Engine:
         if self._marker is None:
             return True
         part = self._parts[-1]
-        return part.exists() and f"{self._marker}{self._waits}" in part.read_text(encoding="utf-8")
+        return part.exists() and f"{self._marker}{self._waits}".encode() in self._said(part.read_bytes())
+
+    def _said(self, lines: bytes) -> bytes:
+        """What was written, of Avro without base64."""
+        return lines if self._avro is None else b"\n".join(map(base64.b64decode, _DATUMS.findall(lines)))
 
     def _check(self) -> None:
         if self._process is not None and self._process.poll() is not None:
@@ -133,6 +151,13 @@ class Engine:
         return f": {causes[-1]}" if causes else ", see its engine.log"
 
 
+def _octets(document: Any) -> bytes | None:
+    """A key or a value as the program writes it: bytes, or JSON where the converter makes that."""
+    if document is None or set(document) != {"bytes"}:
+        return None if document is None else json.dumps(document).encode()
+    return base64.b64decode(document["bytes"])
+
+
 def record(
     scenario: Scenario, server: GoldenServer, program: Path, engine_settings: Mapping[str, str], work: Path
 ) -> list[Event]:
@@ -142,12 +167,11 @@ def record(
     """
     server.check(scenario.folder, scenario.settings)
     server.prepare(scenario.folder)
-    places = {**server.places(), "work": work}
-    given = {**engine_settings, **server.settings, **scenario.given}
+    own = {name: string.Template(text).safe_substitute({"work": work}) for name, text in engine_settings.items()}
+    given = {**own, **server.settings, **scenario.filled(server)}
     if "header.converter" in given:  # an engine outside Kafka Connect has another name for it
         given["header.converter.class"] = given["header.converter"]
-    properties = {name: string.Template(text).safe_substitute(places) for name, text in given.items()}
-    engine = Engine(program, properties, work, scenario)
+    engine = Engine(program, given, work, scenario)
     settle = max(0 if scenario.settings.get("marker") else SETTLE_SECONDS, scenario.settle_seconds)
     try:
         engine.start()

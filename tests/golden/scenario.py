@@ -26,7 +26,9 @@ from tailrace.override import override
 from tailrace.pipeline.checkpoint import position
 from tailrace.spark.reader import ChangeReader
 from tailrace.spark.source import ChangeDataSource
-from tests.golden.compare import HEARTBEATS, Event, compare, load
+from tests.golden.avro_records import AvroReader, read, recorded, uses_registry
+from tests.golden.avro_records import registry as registry_of_records
+from tests.golden.compare import HEARTBEATS, Event, compare
 from tests.golden.databases.database import GoldenServer
 from tests.golden.script import Directive
 
@@ -74,13 +76,18 @@ class Scenario:
 
     def properties(self, server: GoldenServer) -> dict[str, str]:
         """The connector's properties for that server; known faults of the reference are to be copied."""
-        places = server.places()
-        filled = {name: string.Template(value).safe_substitute(places) for name, value in self.given.items()}
-        return {"compat.faults": "true", "header.converter": JSON, **server.settings, **filled}
+        return {"compat.faults": "true", "header.converter": JSON, **server.settings, **self.filled(server)}
+
+    def filled(self, server: GoldenServer) -> dict[str, str]:
+        """The properties as they were recorded, for that server."""
+        places = dict(server.places())
+        if uses_registry(self.given):
+            places["registry"] = registry_of_records().base
+        return {name: string.Template(value).safe_substitute(places) for name, value in self.given.items()}
 
     def differences(self, events: list[Event]) -> list[str]:
         """A line for each place where the events are not the recorded ones."""
-        return [str(found) for found in compare(load(self.folder / "expected.jsonl"), events, self.settings)]
+        return [str(found) for found in compare(recorded(self.folder), events, self.settings)]
 
 
 class Stream(Protocol):
@@ -107,6 +114,7 @@ class Waiting(Stream, ABC):
         self._server = server
         properties = scenario.properties(server)
         self._properties, self._headers = json.dumps(properties), properties["header.converter"]
+        self._avro = AvroReader(properties) if uses_registry(properties) else None
         self._endless = scenario.endless
         self._streams = bool(scenario.settings.get("streams", True))
 
@@ -138,6 +146,8 @@ class Waiting(Stream, ABC):
                 raise TimeoutError(f"the stream did not reach {target} in {PATIENCE_SECONDS} s: {self._offset()}")
 
     def _event(self, row: dict[str, Any]) -> Event:
+        if self._avro is not None:
+            return self._read(self._avro, row)
         return {
             "topic": row["topic"],
             "partition": row["partition"],
@@ -145,6 +155,12 @@ class Waiting(Stream, ABC):
             "value": None if row["value"] is None else json.loads(row["value"]),
             "headers": {header["key"]: self._header(header["value"]) for header in row["headers"] or ()},
         }
+
+    def _read(self, reader: AvroReader, row: dict[str, Any]) -> Event:
+        headers = {each["key"]: each["value"] for each in row["headers"] or ()}
+        found = reader.event(row, headers)
+        own = {name: self._header(each) for name, each in headers.items() if name not in found["added"]}
+        return read({"topic": row["topic"], "partition": row["partition"], **found, "headers": own})
 
     def _header(self, value: bytes | None) -> Any:
         if self._headers != JSON:

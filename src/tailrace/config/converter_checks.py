@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tailrace.config.converter_names import APICURIO, CONFLUENT
+from tailrace.config.converter_names import APICURIO, BYTES_OR_OTHER, CONFLUENT
 from tailrace.config.option import Option
 from tailrace.config.options.converters import (
     APICURIO_AUTH_CLIENT_ID,
@@ -16,21 +16,31 @@ from tailrace.config.options.converters import (
     BEARER_AUTH_CREDENTIALS_SOURCE,
     BEARER_AUTH_ISSUER_ENDPOINT_URL,
     CONVERTER,
+    DELEGATE_CONVERTER,
     SCHEMA_REGISTRY_URL,
 )
 from tailrace.config.resolve import Config, Problem
 
 
+def converter_of(config: Config, part: str) -> tuple[str, str | None]:
+    """What the properties of the converter begin with that has schemas, and its class: of BinaryDataConverter the
+    other one that it calls, None if there is none."""
+    converter = CONVERTER[part]
+    if config[converter] != BYTES_OR_OTHER:
+        return converter.name, config[converter]
+    delegate = DELEGATE_CONVERTER.within(converter.name)
+    return delegate.name, config[delegate]
+
+
 def check_addresses(config: Config) -> Iterator[Problem]:
     """The registries' addresses are there."""
     for part in ("key", "value"):
-        converter = CONVERTER[part]
-        kind = config[converter]
+        name, kind = converter_of(config, part)
         if kind in CONFLUENT + APICURIO:
-            address = (SCHEMA_REGISTRY_URL if kind in CONFLUENT else APICURIO_URL).within(converter.name)
+            address = (SCHEMA_REGISTRY_URL if kind in CONFLUENT else APICURIO_URL).within(name)
             if not config[address]:
                 yield Problem(address.name, "A value is required", "it is the address of the schema registry")
-        yield from _clients(config, converter.name)
+        yield from _clients(config, name)
     yield from _clients(config, f"{CONVERTER['value'].name}.avro")
 
 

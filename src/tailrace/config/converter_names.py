@@ -14,15 +14,11 @@ APICURIO_JSON = "io.apicurio.registry.utils.converter.ExtJsonConverter"
 AVRO = (CONFLUENT_AVRO, APICURIO_AVRO)
 CONFLUENT, APICURIO = (CONFLUENT_AVRO, CONFLUENT_JSON), (APICURIO_AVRO, APICURIO_JSON)
 CLOUD_EVENTS = "io.debezium.converters.CloudEventsConverter"
+BYTES_OR_OTHER = "io.debezium.converters.BinaryDataConverter"
 
-_NO_DELEGATE = (
-    f"take {BYTES} where all records are bytes, and heartbeats and transactions are off; else {STRING}, with a payload "
-    "of text"
-)
 _AS_TEXT = f"take {STRING}, which writes a number as its digits; consumers read it as a text"
 _NUMBERS = ("Long", "Integer", "Short", "Double", "Float", "Boolean")
 # Real converters, and what to take for them.
 OTHERS = {
-    "io.debezium.converters.BinaryDataConverter": _NO_DELEGATE,
     **{f"org.apache.kafka.connect.converters.{each}Converter": _AS_TEXT for each in _NUMBERS},
 }

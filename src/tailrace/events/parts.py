@@ -41,6 +41,17 @@ def flat(*pieces: Part | Fragment | Sequence[Part]) -> Parts:
     return parts
 
 
+def in_bytes(parts: Parts) -> Parts:
+    """Parts of texts as parts of bytes."""
+    return [_in_bytes(part) for part in parts]
+
+
+def _in_bytes(part: Part) -> Part:
+    if isinstance(part, str | bytes):
+        return part.encode() if isinstance(part, str) else part
+    return part.cast(pa.large_binary() if pa.types.is_large_string(part.type) else pa.binary())
+
+
 def struct_parts(names: Sequence[str], values: Sequence[Fragment]) -> Parts:
     """A JSON object of these fields."""
     pieces: list[Part | Fragment] = []

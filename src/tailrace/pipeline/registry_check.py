@@ -2,68 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from tailrace.capture.capture import Capture
-from tailrace.config.options.events import TRANSFORM_NAMES
 from tailrace.connectors.finding import Finding
 from tailrace.errors import SinkError, SourceError, TailraceError
+from tailrace.events.registry.form import RegistryForm
 from tailrace.events.registry.preflight import forms, of_cloud_events, reached, schemas
 from tailrace.model.table import TableSchema
 from tailrace.pipeline.definition import Definition
-from tailrace.transforms import parse, renamed_by
+from tailrace.transforms import parse
+from tailrace.transforms.outcome import Outcomes
 
 _NAME = "schema registry"
+_SHOWN = 5  # a line of names
 
 
 def check(definition: Definition) -> Iterator[Finding]:
     """A finding for the registry, and one for each schema that it would refuse. Registers nothing. Raises ConfigError.
 
-    What transforms and CloudEvents make of records is not known before there are records: a warning says so.
+    What CloudEvents, and transforms that go by the values of rows, make of records is not known before there are
+    records: a warning says so.
     """
     config = definition.config()
-    found = forms(config)
+    found, events = forms(config), of_cloud_events(config)
     try:
-        for text in reached([*found, *of_cloud_events(config)]):
+        for text in reached([*found, *events]):
             yield Finding(_NAME, True, text)
     except SinkError as error:
         yield _problem(error)
         return
-    yield from _unasked(definition)
-    steps = parse(definition.steps_text())
-    if not found or _has_transforms(definition):
-        return
+    if events:
+        yield _unasked("the schemas that CloudEvents make are known with the first records")
+    if found:
+        yield from _asked(definition, found)
+
+
+def _asked(definition: Definition, found: Sequence[RegistryForm]) -> Iterator[Finding]:
+    """What the registry says of the schemas under which the records of the captured tables leave."""
+    config = definition.config()
     try:
-        source = definition.package().source_block(config)
-        wanted = list(schemas(found, _tables(definition), config, source, lambda topic: renamed_by(steps, topic)))
+        outcomes = Outcomes(config, definition.package().source_block(config), parse(definition.steps_text()))
+        made = {str(table.id): outcomes.of(table) for table in _tables(definition)}
     except SourceError:  # the check of the database says why
         return
+    unknown = [table for table, records in made.items() if records is None]
+    if unknown:
+        shown = ", ".join(unknown[:_SHOWN]) + (f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else "")
+        yield _unasked(f"what the transforms make of {shown} depends on the values of rows")
+    wanted = list(schemas(found, (each for records in made.values() for each in records or ())))
     problems = [problem for each in wanted if (problem := each.problem()) is not None]
     yield from map(_problem, problems)
-    if not problems:
+    if wanted and not problems:
         subjects = len({each.subject for each in wanted})
         yield Finding(_NAME, True, f"it takes the schemas of the captured tables, subjects: {subjects}")
 
 
-def _has_transforms(definition: Definition) -> bool:
-    return bool(definition.config()[TRANSFORM_NAMES]) or any("transform" in step for step in definition.steps)
-
-
-def _unasked(definition: Definition) -> Iterator[Finding]:
+def _unasked(what: str) -> Finding:
     """The warning that the registry may refuse schemas that are not known yet."""
-    config = definition.config()
-    if of_cloud_events(config):
-        made = "CloudEvents"
-    elif forms(config) and _has_transforms(definition):
-        made = "transforms"
-    else:
-        return
-    what = f"not asked about: the schemas that {made} make are known with the first records"
     remedy = (
         "start with a table whose subjects are new, or watch the first records: a refused schema stops the pipeline"
     )
-    yield Finding(_NAME, None, what, remedy)
+    return Finding(_NAME, None, f"not asked about: {what}", remedy)
 
 
 def _tables(definition: Definition) -> list[TableSchema]:

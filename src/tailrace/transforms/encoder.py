@@ -18,9 +18,8 @@ from tailrace.model.arrow import keep_memory
 from tailrace.model.change import ChangeBatch
 from tailrace.model.source import SourceBlock
 from tailrace.transforms import Step, rename
-from tailrace.transforms.registry import Single, stages
+from tailrace.transforms.registry import staged, stages
 from tailrace.transforms.route import Route
-from tailrace.transforms.transform import Stage
 
 
 class Encoder:
@@ -34,7 +33,7 @@ class Encoder:
         self, config: Config, source: SourceBlock, run_id: str, steps: Sequence[Step] = (), own_times: bool = False
     ) -> None:
         keep_memory()
-        chain = [*stages(config), *_staged(steps)]
+        chain = [*stages(config), *staged(steps)]
         routes = [stage.transform for stage in chain if isinstance(stage.transform, Route) and stage.predicate is None]
         # Topics alone are renamed without a look into the records.
         self._routes = routes
@@ -74,12 +73,3 @@ class Encoder:
 def _without_times(rows: pa.RecordBatch) -> pa.RecordBatch:
     at = KAFKA.get_field_index("timestamp")
     return rows.set_column(at, KAFKA.field(at), pa.nulls(len(rows), KAFKA.field(at).type))
-
-
-def _staged(steps: Sequence[Step]) -> Iterator[Stage]:
-    """Steps that act on records; filters have acted on changes before."""
-    for step in steps:
-        if isinstance(step, Single):
-            yield step.stage
-        elif isinstance(step, Route):
-            yield Stage(step)

@@ -23,7 +23,7 @@ from tailrace.transforms.fields import with_default
 from tailrace.transforms.outbox_settings import OutboxSettings
 from tailrace.transforms.route import renamed
 from tailrace.transforms.settings import Given
-from tailrace.transforms.transform import require, texts
+from tailrace.transforms.transform import ByValues, require, texts
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ _SKIPPED = {DELETE, UPDATE}
 
 
 @dataclass(frozen=True)
-class EventRouter:
+class EventRouter(ByValues):
     """Inserted rows become messages; deletes and tombstones are dropped, as are updates, with a word in the log.
 
     Works on columns, but expands JSON document by document and splits records by the schema of their payload.

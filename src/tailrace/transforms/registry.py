@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
@@ -143,7 +143,12 @@ def _tried(given: Given, config: Config) -> Stage | SettingsError:
 
 def is_router(transform: Transform) -> bool:
     """Whether a transform may give records of several tables one topic; one of a package may do so, too."""
-    return isinstance(transform, _ROUTERS) or not type(transform).__module__.startswith(f"{__package__}.")
+    return isinstance(transform, _ROUTERS) or not is_known(transform)
+
+
+def is_known(transform: Transform) -> bool:
+    """Whether it is one of ours, and not one of an installed package."""
+    return type(transform).__module__.startswith(f"{__package__}.")
 
 
 def check(config: Config) -> Iterator[Problem]:
@@ -185,6 +190,15 @@ class Single:
     def topic(self, topic: str) -> str:
         """A transform sees records, not topics alone."""
         return topic
+
+
+def staged(steps: Iterable[object]) -> Iterator[Stage]:
+    """A pipeline's steps that act on records; filters have acted on changes before."""
+    for step in steps:
+        if isinstance(step, Single):
+            yield step.stage
+        elif isinstance(step, Route):
+            yield Stage(step)
 
 
 def _text(value: Any) -> str:

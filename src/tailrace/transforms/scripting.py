@@ -16,6 +16,7 @@ from tailrace.javalike import patterns as java
 from tailrace.model.arrow import flags
 from tailrace.transforms.settings import Given, either, setting
 from tailrace.transforms.sql import Expression
+from tailrace.transforms.transform import ByValues
 
 DROP, KEEP, EVALUATE = "drop", "keep", "evaluate"
 _SQL = "write language=sql and a condition such as: value.op = 'u' AND value.after.amount > 100"
@@ -95,7 +96,7 @@ class ConditionFilter:
 
 
 @dataclass(frozen=True)
-class ContentBasedRouter:
+class ContentBasedRouter(ByValues):
     """Sends a record to the topic that the expression names; null leaves it where it is."""
 
     script: Scripted

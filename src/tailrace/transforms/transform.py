@@ -38,6 +38,10 @@ class InPlace(Transform, Protocol):
         """The headers of records with a value."""
 
 
+class ByValues:
+    """A base of transforms whose topics or schemas follow from the values of records."""
+
+
 @dataclass(frozen=True)
 class Stage:
     """A transform with the condition under which it is applied; others pass."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tailrace.events.avro.schema import AvroSettings
-from tailrace.events.registry.apicurio import ApicurioSettings
+from tailrace.events.registry.apicurio_settings import ApicurioSettings
 from tailrace.events.registry.confluent import ConfluentSettings
 from tailrace.events.registry.form import registry_form
 from tailrace.events.registry.languages import Avro

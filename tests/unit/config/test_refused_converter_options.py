@@ -74,7 +74,7 @@ def test_a_setting_like_no_other_is_warned_of_without_a_name() -> None:
     ("kind", "remedy"),
     [
         ("org.apache.kafka.connect.converters.LongConverter", "StringConverter, which writes a number as its digits"),
-        ("io.debezium.converters.BinaryDataConverter", "converters.ByteArrayConverter where all records are bytes"),
+        ("org.apache.kafka.connect.converters.BooleanConverter", "StringConverter, which writes a number"),
     ],
 )
 def test_other_converters_of_connect_are_refused_with_what_to_take(part: str, kind: str, remedy: str) -> None:

@@ -22,7 +22,8 @@ from tailrace.events.form import JsonForm
 from tailrace.events.parts import text_of
 from tailrace.events.payload import array, from_json
 from tailrace.events.records import RecordPart
-from tailrace.events.registry.apicurio import ApicurioSettings, Artifact, artifact
+from tailrace.events.registry.apicurio import Artifact, artifact
+from tailrace.events.registry.apicurio_settings import ApicurioSettings
 from tailrace.events.registry.registry import Wanted
 from tailrace.events.unfold import Unfolder
 from tailrace.model.schema import ConnectSchema

@@ -7,9 +7,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tailrace.config.converter_names import APICURIO_AVRO
 from tailrace.connectors.postgres.position import SOURCE
-from tailrace.errors import DecodeError
-from tailrace.events.forms import record_schema
+from tailrace.errors import ConfigError, DecodeError
+from tailrace.events.forms import are_bytes, record_schema
+from tailrace.events.registry.confluent import ConfluentRegistry
+from tailrace.events.registry.form import registry_form
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.transforms.encoder import Encoder
@@ -17,6 +20,7 @@ from tests.unit.events.changes import changes, table
 from tests.unit.events.event_recordings import configured
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
+BYTES_OR_OTHER = "io.debezium.converters.BinaryDataConverter"
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 UNWRAP = {
     "transforms": "unwrap,field",
@@ -39,14 +43,21 @@ def test_a_text_is_written_as_it_is_and_a_struct_as_java_prints_it() -> None:
     assert [row["value"] for row in rows] == ["é {1}", None]
 
 
-def test_bytes_are_written_as_they_are() -> None:
+def bytes_and_null() -> tuple[TableSchema, list[dict[str, Any]]]:
     columns = (
         Column("id", ConnectSchema("int32"), pa.int32()),
         Column("raw", ConnectSchema("bytes", optional=True), pa.binary()),
     )
     things = TableSchema(TableId("golden", "public", "things"), columns, ("id",), ("id",))
     rows = [{"op": "c", "after": {"id": 1, "raw": raw}} for raw in (b"\x00\xff", None, b"")]
-    config = configured({**UNWRAP, "transforms.field.field": "raw", "value.converter": BYTES, "key.converter": STRING})
+    return things, rows
+
+
+@pytest.mark.parametrize("converter", [BYTES, BYTES_OR_OTHER])
+def test_bytes_are_written_as_they_are(converter: str) -> None:
+    things, rows = bytes_and_null()
+    own = {"transforms.field.field": "raw", "value.converter": converter, "key.converter": STRING}
+    config = configured({**UNWRAP, **own})
     assert [record_schema(config, SOURCE).field(name).type for name in ("key", "value")] == [pa.string(), pa.binary()]
     found = Encoder(config, SOURCE, "run").encode(changes(things, *rows))
     assert [row["value"] for records in found for row in records.to_pylist()] == [b"\x00\xff", None, b""]
@@ -56,3 +67,54 @@ def test_what_is_no_bytes_is_an_error_that_names_the_converter() -> None:
     with pytest.raises(DecodeError, match=r"takes bytes, and these are .*Envelope") as caught:
         encoded({"value.converter": BYTES})
     assert "value.converter, topic server1.public.things" in str(caught.value)
+    assert "set it to io.debezium.converters.BinaryDataConverter" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("delegate", "settings"),
+    [
+        ("org.apache.kafka.connect.json.JsonConverter", {"schemas.enable": "false", "decimal.format": "NUMERIC"}),
+        ("org.apache.kafka.connect.json.JsonConverter", {}),
+        (STRING, {}),
+        ("io.confluent.connect.avro.AvroConverter", {"schema.registry.url": "http://localhost"}),
+    ],
+)
+def test_what_is_no_bytes_is_written_as_the_other_converter_does_alone(
+    delegate: str, settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ConfluentRegistry, "id", lambda *_: 7)
+    name = "value.converter"
+    unwrap = {"transforms": "unwrap", "transforms.unwrap.type": UNWRAP["transforms.unwrap.type"]}  # no clocks
+    alone = encoded({**unwrap, name: delegate, **{f"{name}.{each}": value for each, value in settings.items()}})
+    prefix = f"{name}.delegate.converter.type"
+    own = {
+        **unwrap,
+        name: BYTES_OR_OTHER,
+        prefix: delegate,
+        **{f"{prefix}.{each}": value for each, value in settings.items()},
+    }
+    expected = [each["value"].encode() if isinstance(each["value"], str) else each["value"] for each in alone]
+    assert [each["value"] for each in encoded(own)] == expected
+
+
+def test_bits_are_bytes_and_decimals_are_not() -> None:
+    assert are_bytes(ConnectSchema("bytes", name="io.debezium.data.Bits"))
+    assert not are_bytes(ConnectSchema("bytes", name="org.apache.kafka.connect.data.Decimal"))
+    assert not are_bytes(ConnectSchema("string"))
+
+
+def test_without_another_converter_what_is_no_bytes_is_an_error() -> None:
+    with pytest.raises(DecodeError, match=r"set it to .* and value.converter.delegate.converter.type"):
+        encoded({"value.converter": BYTES_OR_OTHER})
+
+
+@pytest.mark.parametrize(
+    ("part", "prefix"),
+    [("key", "key.converter.delegate.converter.type"), ("value", "value.converter.delegate.converter.type")],
+)
+def test_ids_of_the_other_converter_stand_before_the_datums(part: str, prefix: str) -> None:
+    own = {f"{part}.converter": BYTES_OR_OTHER, prefix: APICURIO_AVRO}
+    form = registry_form(configured({**own, f"{prefix}.apicurio.registry.url": "http://x/apis/registry/v2"}), part)
+    assert (form.in_headers, form.id_bytes) == (False, 8)
+    with pytest.raises(ConfigError, match=f"{prefix}.apicurio.registry.url: A value is required"):
+        configured(own)

@@ -5,21 +5,28 @@ The settings of a converter are declared without the converter's name before the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-
-from tailrace.config.converter_names import APICURIO, BYTES, CLOUD_EVENTS, CONFLUENT, JSON, OTHERS, SIMPLE, STRING
+from tailrace.config.converter_names import (
+    APICURIO,
+    BYTES,
+    BYTES_OR_OTHER,
+    CLOUD_EVENTS,
+    CONFLUENT,
+    JSON,
+    OTHERS,
+    SIMPLE,
+    STRING,
+)
 from tailrace.config.kinds import COUNT, FLAG, INT, TEXT, choice, optional
 from tailrace.config.option import JVM, Alias, Option, OptionStatus
 from tailrace.config.options import registry_clients
-from tailrace.config.options.cloud_events import SETTINGS as OF_CLOUD_EVENTS
 from tailrace.config.options.registry_clients import quiet, refused
 
 CONNECT = OptionStatus.CONNECT
 
 # The default of Kafka Connect first.
 _HEADERS = (SIMPLE, STRING, JSON)
-_KINDS = (JSON, *CONFLUENT, *APICURIO, STRING, BYTES)
+_OF_OTHERS = (JSON, *CONFLUENT, *APICURIO, STRING, BYTES)
+_KINDS = (*_OF_OTHERS, BYTES_OR_OTHER)
 _NO_KEYS = "the reference's keys are null with it: take another converter for keys"
 _TAKE_ONE = "take one of these"
 
@@ -52,7 +59,7 @@ def _login(own: str, meaning: str, *, secret: bool = False) -> Option[str | None
 
 
 # In their texts {} stands for what the converter is for.
-_JSON = (
+OF_JSON = (
     SCHEMAS_ENABLE := Option("schemas.enable", FLAG, "true", "JSON: the schema beside each of {}."),
     Option("schemas.cache.size", INT, "1000", "Number of cached schemas.", CONNECT, "each table has one"),
     DECIMAL_FORMAT := Option(
@@ -66,7 +73,7 @@ _JSON = (
     ),
 )
 # How Connect's data become Avro.
-_AVRO = (
+OF_AVRO = (
     CONNECT_META_DATA := Option(
         "connect.meta.data", FLAG, "true", "Avro: Connect's names, versions and parameters in schemas."
     ),
@@ -74,7 +81,7 @@ _AVRO = (
     Option("generalized.sum.type.support", FLAG, "false", "Enums and unions.", CONNECT, _NO_ENUMS),
     Option("schemas.cache.config", INT, "1000", "Number of cached schemas.", CONNECT, _PROCESS_CACHE),
 )
-_JSON_SCHEMA = (
+OF_JSON_SCHEMA = (
     OBJECT_ADDITIONAL_PROPERTIES := Option(
         "object.additional.properties", FLAG, "true", "JSON Schema: objects may have further properties."
     ),
@@ -109,7 +116,7 @@ _IN_ADDRESS = "write the context into the address: https://registry:8081/context
 SCHEMA_REGISTRY_URL = Option(
     "schema.registry.url", optional(TEXT), None, "Confluent: addresses of the registry, separated by commas."
 )
-_CONFLUENT = (
+OF_CONFLUENT = (
     AUTO_REGISTER_SCHEMAS := Option(
         "auto.register.schemas", FLAG, "true", "Confluent: register schemas; else they must be there."
     ),
@@ -205,7 +212,7 @@ _CONFLUENT = (
     ),
     *registry_clients.OF_CONFLUENT,
 )
-_APICURIO = (
+OF_APICURIO = (
     APICURIO_URL := Option(
         "apicurio.registry.url",
         optional(TEXT),
@@ -336,6 +343,12 @@ _APICURIO = (
 HEADER_CONVERTER = Option(
     "header.converter", choice(*_HEADERS, otherwise=_TAKE_ONE), _HEADERS[0], "Serialises headers."
 )
+DELEGATE_CONVERTER = Option(
+    "delegate.converter.type",
+    optional(choice(*_OF_OTHERS, refused=OTHERS, otherwise=_TAKE_ONE)),
+    None,
+    "BinaryDataConverter: the converter of what is no bytes; its settings stand below this name.",
+)
 CONVERTER = {
     "key": Option(
         "key.converter",
@@ -351,47 +364,3 @@ CONVERTER = {
     ),
     "header": HEADER_CONVERTER,
 }
-
-
-def converters() -> tuple[Option[object], ...]:
-    """The converters of keys, values and headers with their settings."""
-    return (*_converter("key", "keys"), *_converter("value", "values"), *_headers())
-
-
-def _headers() -> Iterator[Option[object]]:
-    yield HEADER_CONVERTER
-    yield from _json(HEADER_CONVERTER.name, "headers")
-
-
-def _converter(part: str, plural: str) -> Iterator[Option[object]]:
-    """The converter of keys or values and its settings."""
-    name = CONVERTER[part].name
-    yield CONVERTER[part]
-    yield from _json(name, plural)
-    for option in (*_of_registries(part), *_JSON_SCHEMA):
-        yield option.within(name)
-    if part == "value":
-        for option in OF_CLOUD_EVENTS:
-            yield option.within(name)
-        yield from _json(f"{name}.json", "CloudEvents")
-        for option in _of_registries(part):
-            yield _of_cloud_events(option).within(f"{name}.avro")
-
-
-def _of_registries(part: str) -> tuple[Option[object], ...]:
-    """The settings of converters with schema registries."""
-    of_part = (SUBJECT_NAME_STRATEGY[part], SCHEMA_ID_SERIALIZER[part])
-    return (*_AVRO, SCHEMA_REGISTRY_URL, *of_part, *_CONFLUENT, *_APICURIO)
-
-
-def _of_cloud_events(option: Option[object]) -> Option[object]:
-    """A setting of Avro within CloudEvents."""
-    if option.name.endswith(".headers.enabled"):
-        return replace(option, status=CONNECT, note="within CloudEvents the ids stand before the datums")
-    return replace(option, help=f"CloudEvents: {option.help}")
-
-
-def _json(name: str, plural: str) -> Iterator[Option[object]]:
-    """The settings of a JSON converter."""
-    for option in _JSON:
-        yield replace(option, help=option.help.format(plural)).within(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tailrace.config import plugin_groups
 from tailrace.config.kinds import FLAG, NAMES, PATTERNS, TEXT, choice, optional
 from tailrace.config.option import JVM, Alias, Option, OptionStatus
-from tailrace.config.options.converters import converters
+from tailrace.config.options.converter_families import converters
 
 CONNECT = OptionStatus.CONNECT
 

@@ -2,186 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
-from tailrace.config import Config
-from tailrace.config.option import Option
-from tailrace.config.options.converters import (
-    APICURIO_ARTIFACT_ARTIFACT_ID,
-    APICURIO_ARTIFACT_GROUP_ID,
-    APICURIO_ARTIFACT_RESOLVER_STRATEGY,
-    APICURIO_AS_CONFLUENT,
-    APICURIO_AUTH_CLIENT_ID,
-    APICURIO_AUTH_CLIENT_SCOPE,
-    APICURIO_AUTH_CLIENT_SECRET,
-    APICURIO_AUTH_ENDPOINT,
-    APICURIO_AUTH_PASSWORD,
-    APICURIO_AUTH_USERNAME,
-    APICURIO_AUTO_REGISTER,
-    APICURIO_AUTO_REGISTER_IF_EXISTS,
-    APICURIO_DEREFERENCE_SCHEMA,
-    APICURIO_FIND_LATEST,
-    APICURIO_HEADERS_ENABLED,
-    APICURIO_ID_HANDLER,
-    APICURIO_URL,
-    APICURIO_USE_ID,
-    EIGHT_BYTES,
-    FOUR_BYTES,
-)
-from tailrace.config.options.registry_clients import (
-    APICURIO_PROXY_HOST,
-    APICURIO_PROXY_PASSWORD,
-    APICURIO_PROXY_PORT,
-    APICURIO_PROXY_USERNAME,
-    APICURIO_REQUEST_HEADERS,
-    APICURIO_TLS,
-    APICURIO_TRUST_ALL,
-    APICURIO_VERIFY_HOST,
-)
 from tailrace.errors import SinkError
 from tailrace.events.avro.schema import PRIMITIVES, records, schema_text
-from tailrace.events.registry.confluent import record_name
+from tailrace.events.registry.apicurio_settings import DEFAULT, PATH_2, ApicurioSettings
 from tailrace.events.registry.http import (
     AT_ONCE_SECONDS,
-    Address,
     RegistryConnection,
     RegistryResponse,
-    given_headers,
-    proxy_url,
-    split_url,
 )
-from tailrace.events.registry.oauth import Credentials
 from tailrace.events.registry.registry import AVRO, Registry, Wanted, refused, unlike, unregistered
 from tailrace.override import override
 
-_PATH_3, _PATH_2 = "/apis/registry/v3", "/apis/registry/v2"
-_DEFAULT = "default"
+_MOST_VERSIONS = "500"  # what API 3 gives at once
 _NOT_FOUND, _CONFLICT = 404, 409
 _JSON = {"Content-Type": "application/json"}
 _IF_EXISTS_2 = {"FAIL": "FAIL", "CREATE_VERSION": "UPDATE", "FIND_OR_CREATE_VERSION": "RETURN_OR_UPDATE"}
-
-
-@dataclass(frozen=True)
-class ApicurioSettings:
-    """The settings of Apicurio's converter for keys or values; `prefix` is what its properties begin with.
-
-    `whole`: a schema is one artifact; otherwise each record in it is one of its own. `in_headers`: the ids are in
-    headers and not, as `id_bytes` bytes, before each datum.
-    """
-
-    prefix: str
-    address: Address
-    strategy: str
-    registers: bool
-    _: KW_ONLY
-    if_exists: str
-    takes_latest: bool
-    whole: bool
-    group: str | None
-    artifact: str | None
-    id_name: str
-    id_bytes: int
-    in_headers: bool
-
-    @staticmethod
-    def of(config: Config, within: str) -> ApicurioSettings:
-        """As the properties of the converter `within` say; for API 2 the defaults are those of its converter."""
-        own, prefix = config.within(within), f"{within}.apicurio.registry."
-        address = _address(own, prefix)
-        is_2 = address.urls[0].endswith(_PATH_2)
-
-        return ApicurioSettings(
-            prefix,
-            address,
-            own[APICURIO_ARTIFACT_RESOLVER_STRATEGY].rpartition(".")[2],
-            registers=own[APICURIO_AUTO_REGISTER],
-            if_exists=own[APICURIO_AUTO_REGISTER_IF_EXISTS],
-            takes_latest=own[APICURIO_FIND_LATEST],
-            whole=_flag(own, APICURIO_DEREFERENCE_SCHEMA, is_2),
-            group=own[APICURIO_ARTIFACT_GROUP_ID],
-            artifact=own[APICURIO_ARTIFACT_ARTIFACT_ID],
-            id_name=own[APICURIO_USE_ID] or ("globalId" if is_2 else "contentId"),
-            id_bytes=_id_bytes(own, is_2),
-            in_headers=_flag(own, APICURIO_HEADERS_ENABLED, is_2),
-        )
-
-    def place(self, wanted: Wanted) -> tuple[str, str]:
-        """The group and the name of a schema's artifact."""
-        group, name = self._named(wanted)
-        return self.group or group or _DEFAULT, self.artifact or name
-
-    def group_of(self, record: str) -> str:
-        """The group of a record within a schema."""
-        by_record = self.strategy in ("RecordIdStrategy", "TopicRecordIdStrategy")
-        return self.group or (record.rpartition(".")[0] if by_record else None) or _DEFAULT
-
-    def _named(self, wanted: Wanted) -> tuple[str | None, str]:
-        if self.strategy == "TopicIdStrategy":
-            return None, f"{wanted.topic}-{wanted.part}"
-        if self.strategy == "SimpleTopicIdStrategy":
-            return None, wanted.topic
-        full = record_name(wanted)
-        if self.strategy == "QualifiedRecordIdStrategy":
-            return None, full
-        space, _, short = full.rpartition(".")
-        return space or None, short if self.strategy == "RecordIdStrategy" else f"{wanted.topic}-{short}"
-
-
-def _id_bytes(own: Config, is_2: bool) -> int:
-    handler = own[APICURIO_ID_HANDLER]
-    if own[APICURIO_AS_CONFLUENT] or handler in FOUR_BYTES:
-        return 4
-    return 8 if handler in EIGHT_BYTES or is_2 else 4
-
-
-def _flag(own: Config, option: Option[bool | None], otherwise: bool) -> bool:
-    value = own[option]
-    return otherwise if value is None else value
-
-
-def _address(own: Config, prefix: str) -> Address:
-    url, user = split_url(own.need(APICURIO_URL))
-    who, password = own[APICURIO_AUTH_USERNAME], own[APICURIO_AUTH_PASSWORD]
-    if not url.endswith((_PATH_3, _PATH_2)):
-        url += _PATH_3
-    return Address(
-        (url,),
-        None if own[APICURIO_AUTH_ENDPOINT] else (who, password or "") if who else user,
-        None,
-        own[APICURIO_TLS.truststore],
-        own=own[APICURIO_TLS.keystore],
-        key_password=own[APICURIO_TLS.key_password],
-        login=f"{prefix}auth.username and {prefix}auth.password",
-        truststore=f"{prefix}tls.truststore.location",
-        client=_client(own, prefix),
-        headers=given_headers(own, APICURIO_REQUEST_HEADERS),
-        checks_name=own[APICURIO_VERIFY_HOST],
-        trusts_all=own[APICURIO_TRUST_ALL],
-        proxy=proxy_url(
-            own[APICURIO_PROXY_HOST],
-            own[APICURIO_PROXY_PORT],
-            own[APICURIO_PROXY_USERNAME],
-            own[APICURIO_PROXY_PASSWORD],
-        ),
-    )
-
-
-def _client(own: Config, prefix: str) -> Credentials | None:
-    endpoint = own[APICURIO_AUTH_ENDPOINT]
-    if endpoint is None:
-        return None
-    return Credentials(
-        endpoint,
-        own.need(APICURIO_AUTH_CLIENT_ID),
-        own.need(APICURIO_AUTH_CLIENT_SECRET),
-        own[APICURIO_AUTH_CLIENT_SCOPE],
-        login=f"{prefix}auth.client.id and {prefix}auth.client.secret",
-    )
 
 
 @dataclass(frozen=True)
@@ -199,7 +42,7 @@ class ApicurioRegistry(Registry):
 
     def __init__(self, settings: ApicurioSettings) -> None:
         self._settings = settings
-        self._is_2 = settings.address.urls[0].endswith(_PATH_2)
+        self._is_2 = settings.address.urls[0].endswith(PATH_2)
 
     @cached_property
     def _http(self) -> RegistryConnection:
@@ -208,7 +51,7 @@ class ApicurioRegistry(Registry):
     @override
     def name(self, wanted: Wanted) -> str:
         group, name = self._settings.place(wanted)
-        return name if group == _DEFAULT else f"{group}/{name}"
+        return name if group == DEFAULT else f"{group}/{name}"
 
     @override
     def about(self) -> str:
@@ -267,8 +110,13 @@ class ApicurioRegistry(Registry):
     ) -> RegistryResponse:
         query = {"ifExists": _IF_EXISTS_2[self._settings.if_exists], "canonical": "false"}
         named = {"X-Registry-ArtifactId": artifact.name, "X-Registry-ArtifactType": language}
-        named["Content-Type"] = "application/create.extended+json"
-        body = {"content": artifact.text, "references": references}
+        body: Any = artifact.text
+        named |= _JSON
+        if references:
+            # Of a schema that is a list the registry would keep another text, with blanks: as its own client has it,
+            # only what has references goes this way.
+            named["Content-Type"] = "application/create.extended+json"
+            body = {"content": artifact.text, "references": references}
         return self._http.ask("POST", f"/groups/{quote(artifact.group, safe='')}/artifacts", body, query, **named)
 
     def _latest_id(self, wanted: Wanted) -> int:
@@ -298,7 +146,26 @@ class ApicurioRegistry(Registry):
             found = answer.body if self._is_2 else next(iter(answer.body.get("versions", ())), {})
             if answer.is_good and found:
                 return int(found[self._settings.id_name])
+        if made.references and (version := self._version(made)) is not None:
+            return int(version[self._settings.id_name])
         raise unregistered(self.name(wanted), f"{self._settings.prefix}auto-register")
+
+    def _version(self, made: Artifact) -> Mapping[str, Any] | None:
+        """The newest version with this text and such references, which the registry cannot search for."""
+        query = {"limit": _MOST_VERSIONS, "orderby": "globalId", "order": "desc"}
+        answer = self._http.ask("GET", self._path(made.group, made.name, "/versions"), query=query)
+        found = answer.body.get("versions", ()) if answer.is_good else ()
+        newest = sorted(found, key=lambda each: int(each["globalId"]), reverse=True)
+        return next((each for each in newest if self._is_alike(made, each["version"])), None)
+
+    def _is_alike(self, made: Artifact, version: str) -> bool:
+        """Whether a version has this text and, under the same names, references that are alike."""
+        path = self._path(made.group, made.name, f"/versions/{version}")
+        if self._http.ask("GET", path if self._is_2 else f"{path}/content").body != json.loads(made.text):
+            return False
+        referred = {each["name"]: each["version"] for each in self._http.ask("GET", f"{path}/references").body}
+        inner = dict(made.references)
+        return referred.keys() == inner.keys() and all(self._is_alike(inner[name], referred[name]) for name in inner)
 
     def _content(self, global_id: int) -> Any:
         """A schema as a whole."""

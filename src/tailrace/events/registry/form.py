@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.config import Config
+from tailrace.config.converter_checks import converter_of
 from tailrace.config.converter_names import APICURIO, AVRO, CONFLUENT_JSON
 from tailrace.config.options.converters import (
     ALLOW_OPTIONAL_MAP_KEYS,
@@ -25,7 +26,8 @@ from tailrace.events.converter import Converter
 from tailrace.events.form import Entry, Form
 from tailrace.events.parts import Parts
 from tailrace.events.records import Header, RecordPart
-from tailrace.events.registry.apicurio import ApicurioRegistry, ApicurioSettings
+from tailrace.events.registry.apicurio import ApicurioRegistry
+from tailrace.events.registry.apicurio_settings import ApicurioSettings
 from tailrace.events.registry.confluent import ConfluentRegistry, ConfluentSettings
 from tailrace.events.registry.languages import Avro, ConnectJson, Ids, JsonSchema, Language
 from tailrace.events.registry.registry import Registry, Wanted, known_id
@@ -110,8 +112,13 @@ def _octets(ids: int | pa.Array, size: int) -> bytes | pa.Array:
 
 
 def registry_form(config: Config, part: str) -> RegistryForm:
-    """The form of the `key` or `value` converter, which is one of a registry. Raises ConfigError."""
-    return registry_form_of(config, part, CONVERTER[part].name, config[CONVERTER[part]])
+    """The form of the `key` or `value` converter, or of the one that BinaryDataConverter calls without headers.
+
+    It is one of a registry. Raises ConfigError.
+    """
+    name, kind = converter_of(config, part)
+    form = registry_form_of(config, part, name, str(kind))
+    return form if name == CONVERTER[part].name else replace(form, in_headers=False)
 
 
 def registry_form_of(config: Config, part: str, prefix: str, kind: str) -> RegistryForm:

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+
+import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.config.cloud_events import registry_of
+from tailrace.config.converter_checks import converter_of
 from tailrace.config.converter_names import APICURIO, CLOUD_EVENTS, CONFLUENT
 from tailrace.config.options.cloud_events import DATA_SERIALIZER_TYPE
-from tailrace.config.topics import TopicNaming
 from tailrace.errors import TailraceError
 from tailrace.events.converter import Converter
-from tailrace.events.envelope import envelope
+from tailrace.events.records import Records
 from tailrace.events.registry.form import RegistryForm, registry_form, registry_form_of
 from tailrace.model.schema import ConnectSchema
-from tailrace.model.source import SourceBlock
-from tailrace.model.table import TableSchema
-
-Rename = Callable[[str], str]
 
 
 def forms(config: Config) -> list[RegistryForm]:
     """The converters that need a registry. Raises ConfigError."""
-    return [
-        registry_form(config, part)
-        for part in ("key", "value")
-        if Converter.of(config, part).kind in CONFLUENT + APICURIO
-    ]
+    named = CONFLUENT + APICURIO
+    return [registry_form(config, part) for part in ("key", "value") if converter_of(config, part)[1] in named]
 
 
 def of_cloud_events(config: Config) -> list[RegistryForm]:
@@ -64,14 +59,15 @@ class TopicSchema:
             return error
 
 
-def schemas(
-    found: Sequence[RegistryForm], tables: Iterable[TableSchema], config: Config, source: SourceBlock, renamed: Rename
-) -> Iterator[TopicSchema]:
-    """The schemas of the tables' keys and values; `renamed` are the topics' names in Kafka."""
-    naming = TopicNaming(config)
-    for table in tables:
-        made = envelope(table, naming, source)
+def schemas(found: Sequence[RegistryForm], records: Iterable[Records]) -> Iterator[TopicSchema]:
+    """The schemas of the records' keys and values, each once for a topic."""
+    known: set[tuple[str, str, ConnectSchema]] = set()
+    for each in records:
         for form in found:
-            schema = made.key if form.part == "key" else made.value
-            if schema is not None:
-                yield TopicSchema(form, renamed(made.topic), schema)
+            part = each.key if form.part == "key" else each.value
+            topics = [] if part is None else pc.unique(each.topic).to_pylist()
+            for topic in topics:
+                assert part is not None
+                if (form.part, topic, part.schema) not in known:
+                    known.add((form.part, topic, part.schema))
+                    yield TopicSchema(form, topic, part.schema)

@@ -18,6 +18,7 @@ from tailrace.transforms.mongodb.indented import indented
 from tailrace.transforms.outbox import EventRouter
 from tailrace.transforms.outbox_settings import OPTIONS
 from tailrace.transforms.settings import Given, setting
+from tailrace.transforms.transform import ByValues
 
 # The router's own names for settings that begin with `collection.` here; others have the same name.
 _NAMES: Mapping[str, str] = {
@@ -46,7 +47,7 @@ _ALL = (
 
 
 @dataclass(frozen=True)
-class MongoEventRouter:
+class MongoEventRouter(ByValues):
     """Inserted documents become messages. Their `after` becomes a struct, then the router of tables does the rest."""
 
     router: EventRouter

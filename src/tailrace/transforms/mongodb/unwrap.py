@@ -20,7 +20,7 @@ from tailrace.transforms import unwrap
 from tailrace.transforms.mongodb.documents import Converter, Document, parse
 from tailrace.transforms.settings import Given, either, setting
 from tailrace.transforms.structure import Flatten
-from tailrace.transforms.transform import require
+from tailrace.transforms.transform import ByValues, require
 from tailrace.transforms.unwrap import DROP, REWRITE, REWRITE_WITH_TOMBSTONE
 
 _WHERE = "ExtractNewDocumentState"
@@ -40,7 +40,7 @@ _NAMES = frozenset(option.name for option in _OWN)
 
 
 @dataclass(frozen=True)
-class ExtractNewDocumentState:
+class ExtractNewDocumentState(ByValues):
     """Debezium's `unwrap` for documents. Records are split by the schemas of their keys and documents."""
 
     rows: unwrap.ExtractNewRecordState
