@@ -61,6 +61,10 @@ class Files:
         """See Maintenance."""
         return {info.path: info.size for info in self._listed("data") if info.path not in self.live}
 
+    def small(self, size: int) -> int:
+        """See Maintenance."""
+        return sum(each < size for each in self.live.values())
+
     @property
     def is_crowded(self) -> bool:
         """See Maintenance."""

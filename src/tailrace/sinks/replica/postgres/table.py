@@ -319,6 +319,10 @@ class Autovacuum:
         """See Maintenance."""
         return {}
 
+    def small(self, size: int) -> int:
+        """See Maintenance."""
+        return 0
+
     @property
     def is_crowded(self) -> bool:
         """See Maintenance."""
