@@ -199,8 +199,8 @@ def test_wrong_types_are_reported_in_one_line(tmp_path: Path, text: str, said: s
         (
             "{replica: {path: x, table_properties: {delta.enableChangeDataFeed: true}}}",
             "sink.replica: `delta.enableChangeDataFeed` needs retention: without it the changes of a commit are "
-            "removed after 20 seconds to two hours, as the disk space allows; set it to more than the longest pause of those "
-            "who read them",
+            "removed after 20 seconds to two hours, as the disk space allows; set it to more than the longest pause of "
+            "those who read them",
         ),
         (
             "{replica: {path: x, table_properties: {delta.enableDeletionVectors: true}}}",
