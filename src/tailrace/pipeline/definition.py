@@ -17,12 +17,13 @@ from tailrace.connectors.ports import Admin, ConnectorPackage
 from tailrace.errors import ConfigError
 from tailrace.pipeline.document import read_pipeline
 from tailrace.pipeline.problems import keys, property_problems, sentences
+from tailrace.pipeline.table_forms import Scalar
 
 # Re-exported: who has a definition needs its targets.
 from tailrace.pipeline.targets import FileTarget as FileTarget
 from tailrace.pipeline.targets import HttpSection as HttpSection
 from tailrace.pipeline.targets import KafkaTarget as KafkaTarget
-from tailrace.pipeline.targets import Location, Reconcile, Scalar, Section, Sink, plain
+from tailrace.pipeline.targets import Location, Reconcile, Section, Sink, plain
 from tailrace.pipeline.targets import ReplicaTarget as ReplicaTarget
 from tailrace.transforms import examined
 from tailrace.transforms.registry import CHECKS

@@ -10,7 +10,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tailrace.model.table import NULL, TEXT
+from tailrace.pipeline.table_forms import PartitionBy, Scalar, TableProperties
 from tailrace.sinks.replica.catalogs.kinds import problem
+from tailrace.sinks.replica.form import FEED, Forms
 from tailrace.sinks.replica.layout import Names, ReplicaLayout
 from tailrace.sinks.replica.modes import COLUMNS, LATEST, Kind, Metadata, Mode
 from tailrace.sinks.replica.roots import DATABASE_FORMAT, ICEBERG, Format, database_root
@@ -25,15 +27,6 @@ def _location(value: object) -> object:
 
 
 Location = Annotated[str, BeforeValidator(_location), Field(min_length=1)]
-
-
-def scalar(value: object) -> object:
-    if isinstance(value, str | int | float):
-        return value
-    raise ValueError("should be text, a number, true or false")
-
-
-Scalar = Annotated[str | int | float | bool, BeforeValidator(scalar)]
 
 
 def plain(text: str) -> str:
@@ -164,6 +157,8 @@ class ReplicaTarget(Section):
     `names` of tables and columns are the source's, or such as a catalog takes. `metadata`: names of columns about each
     row's last change, by what they hold.
 
+    `table_properties` and `partition_by` say how Delta tables are stored, see tailrace.sinks.replica.form.
+
     `mode` is what a table keeps: the source's rows of now, every version of them, or each change.
 
     `on_incomplete`: a table whose rows may differ from the source's is read again, set aside, or that is told alone;
@@ -193,10 +188,14 @@ class ReplicaTarget(Section):
         default_factory=dict
     )
     storage_options: dict[str, str] = Field(default_factory=dict, repr=False)
+    table_properties: TableProperties = Field(default_factory=dict)
+    partition_by: PartitionBy = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _is_of_format(self) -> ReplicaTarget:
         given = self.model_fields_set
+        if given & {"table_properties", "partition_by"} and self.format != "delta":
+            raise ValueError("table_properties and partition_by are of `format: delta`")
         if self.format == DATABASE_FORMAT:
             return self._is_of_a_database()
         if given & {"url", "password"}:
@@ -257,6 +256,14 @@ class ReplicaTarget(Section):
     def _is_of_mode(self) -> ReplicaTarget:
         if self.mode != LATEST and self.engine == "spark":
             raise ValueError(f"`engine: spark` merges newest rows alone; leave it out, as `mode: {self.mode}` does not")
+        if self.partition_by and self.engine == "spark":
+            raise ValueError("`engine: spark` makes no partitions; leave partition_by out")
+        has_feed = self.table_properties.get(FEED) == "true"
+        if has_feed and self.maintenance and self.retention is None:
+            raise ValueError(
+                f"`{FEED}` needs retention: without it the changes of a commit are removed after 20 seconds to two "
+                "hours, as the disk space allows; set it to more than the longest pause of those who read them"
+            )
         usual, given = COLUMNS[self.mode], {str(kind): name for kind, name in self.metadata.items()}
         taken = [*usual] or _LATEST_METADATA
         wrong = [kind for kind in given if kind not in taken]
@@ -288,7 +295,8 @@ class ReplicaTarget(Section):
     def layout(self) -> ReplicaLayout:
         """How its tables differ from the source's."""
         names = {str(kind): name for kind, name in self.metadata.items()}
-        return ReplicaLayout(self.names, names if self.mode == LATEST else {}, Mode.of(self.mode, names))
+        forms = Forms(self.table_properties, self.partition_by)
+        return ReplicaLayout(self.names, names if self.mode == LATEST else {}, Mode.of(self.mode, names), forms)
 
     @property
     def properties(self) -> dict[str, str]:

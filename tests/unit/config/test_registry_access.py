@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tailrace.errors import ConfigError
-from tailrace.events.registry.apicurio import ApicurioSettings
+from tailrace.events.registry.apicurio_settings import ApicurioSettings
 from tailrace.events.registry.confluent import ConfluentSettings
 from tailrace.events.registry.form import registry_form
 from tailrace.events.registry.http import Address, RegistryConnection

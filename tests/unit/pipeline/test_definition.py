@@ -8,6 +8,7 @@ import pytest
 
 from tailrace.errors import ConfigError
 from tailrace.pipeline.definition import load
+from tailrace.sinks.replica.form import Form
 from tests.unit.pipeline.definitions import MINIMAL, refusal, written
 
 
@@ -92,6 +93,18 @@ def test_retention_of_a_replica(tmp_path: Path, settings: str, minutes: int | No
 )
 def test_whether_rows_go_through_java(tmp_path: Path, sink: str, in_java: bool) -> None:
     assert written(tmp_path, MINIMAL.replace("console", sink)).rows_in_java is in_java
+
+
+def test_how_delta_tables_are_stored(tmp_path: Path) -> None:
+    settings = "retention: 7d, partition_by: {'public.orders': region, '.*': [a, b]}, "
+    settings += "table_properties: {delta.enableChangeDataFeed: true, delta.checkpointInterval: 20, owner: shop}"
+    text = f"source: {{config: a.json}}\ncheckpoint: c\nsink: {{replica: {{path: a, {settings}}}}}\n"
+    target = written(tmp_path, text).sink.replica
+    assert target is not None
+    forms = target.layout.forms
+    properties = {"delta.enableChangeDataFeed": "true", "delta.checkpointInterval": "20", "owner": "shop"}
+    assert forms.of("public.orders") == Form(properties, ("region",))
+    assert forms.of("public.items") == Form(properties, ("a", "b"))
 
 
 def test_a_retention_without_its_unit_is_refused(tmp_path: Path) -> None:

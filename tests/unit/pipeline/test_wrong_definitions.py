@@ -188,6 +188,44 @@ def test_wrong_types_are_reported_in_one_line(tmp_path: Path, text: str, said: s
             "{replica: {format: iceberg, catalog: {type: glue}, namespace: a}}",
             "sink.replica: a catalog of type glue needs `names: catalog`",
         ),
+        (
+            "{replica: {format: postgres, url: 'postgresql://h/d', namespace: y, partition_by: [a]}}",
+            "sink.replica: table_properties and partition_by are of `format: delta`",
+        ),
+        (
+            "{replica: {path: x, engine: spark, partition_by: {orders: [a]}}}",
+            "sink.replica: `engine: spark` makes no partitions; leave partition_by out",
+        ),
+        (
+            "{replica: {path: x, table_properties: {delta.enableChangeDataFeed: true}}}",
+            "sink.replica: `delta.enableChangeDataFeed` needs retention: without it the changes of a commit are "
+            "removed after 20 seconds to two hours, as the disk space allows; set it to more than the longest pause of "
+            "those who read them",
+        ),
+        (
+            "{replica: {path: x, table_properties: {delta.enableDeletionVectors: true}}}",
+            "sink.replica.table_properties: delta.enableDeletionVectors is not one that a replica may have; of Delta's "
+            "it takes delta.enableChangeDataFeed, delta.checkpointInterval, delta.dataSkippingNumIndexedCols, "
+            "delta.dataSkippingStatsColumns, delta.autoOptimize.autoCompact, delta.autoOptimize.optimizeWrite, "
+            "delta.tuneFileSizesForRewrites",
+        ),
+        (
+            "{replica: {path: x, table_properties: {tailrace.x: 1}}}",
+            "sink.replica.table_properties: tailrace.x: names that begin with `tailrace.` are the replica's own",
+        ),
+        (
+            "{replica: {path: x, partition_by: {'public\\.(': [a]}}}",
+            "sink.replica.partition_by: public\\.( is no regular expression: missing ), unterminated subpattern at "
+            "position 8",
+        ),
+        (
+            "{replica: {path: x, partition_by: [a, a]}}",
+            "sink.replica.partition_by: .*: a column is named twice",
+        ),
+        (
+            "{replica: {path: x, partition_by: {orders: 5}}}",
+            "sink.replica.partition_by: orders: should be a column, or a list of columns",
+        ),
         ("{replica: {path: x, url: y}}", "sink.replica: url and password are of `format: postgres`"),
         (
             "{replica: {format: postgres, url: 'postgresql://h/d', namespace: y, retention: 7d, engine: spark}}",

@@ -54,7 +54,7 @@ Schemas = set[tuple[str, ConnectSchema | None, ConnectSchema | None]]
 def schemas(records: Iterable[Records]) -> Schemas:
     """Topics, and schemas of keys and values."""
     return {
-        (topic, each.key and each.key.schema, each.value and each.value.schema)
+        (topic, *(None if part is None else part.schema for part in (each.key, each.value)))
         for each in records
         for topic in each.topic.to_pylist()
     }

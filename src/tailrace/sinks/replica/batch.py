@@ -44,7 +44,9 @@ class MicroBatch:
 
     def target(self, table: str) -> Target:
         """The replica of a table."""
-        return Target(self.root, table, self.storage_options, self.layout.names, self.layout.mode)
+        layout = self.layout
+        form = layout.forms.of(table)
+        return Target(self.root, table, self.storage_options, layout.names, layout.mode, form)
 
     def progress(self, table: str, target: Table | None) -> TableProgress:
         """What a table holds of the query's changes. Raises SinkError for the replica of another table."""

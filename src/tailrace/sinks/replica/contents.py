@@ -22,7 +22,7 @@ from tailrace.sinks.replica.reports import TableReport
 from tailrace.sinks.replica.reshape import reshaping
 from tailrace.sinks.replica.table import Table
 from tailrace.sinks.replica.target import Target
-from tailrace.sinks.replica.writing import Work, identified, repeated
+from tailrace.sinks.replica.writing import Work, identified, repeated, stored_as_wanted
 
 _KINDS: Mapping[str, Contents] = {modes.LATEST: Latest(), modes.HISTORY: History(), modes.CHANGES: Changes()}
 
@@ -98,6 +98,7 @@ def _written(batch: MicroBatch, place: Target, part: Part) -> TableReport:
     target = place.open()
     progress = batch.progress(place.table, target)
     lacking = why_not_ours(target, batch.known.get(place.table), batch.query_id)
+    stored_as_wanted(target, batch, place)
     if part.change is not None:
         version = alter(batch, place, target, progress, part)
         report = TableReport(place.table, is_gone=part.change.kind == DROP)

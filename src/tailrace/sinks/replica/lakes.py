@@ -7,15 +7,17 @@ from importlib.util import find_spec
 
 from tailrace.errors import ConfigError
 from tailrace.sinks.replica.delta.lake import DeltaLake
+from tailrace.sinks.replica.form import Form
 from tailrace.sinks.replica.roots import DATABASE, DATABASE_FORMAT, ICEBERG
 from tailrace.sinks.replica.table import Lake
 
 
-def lake_at(root: str, options: Mapping[str, str]) -> Lake:
+def lake_at(root: str, options: Mapping[str, str], form: Form | None = None) -> Lake:
     """The lake of a root: a path or URL, with options of its storage; `iceberg://namespace`, with its catalog's;
     a schema of a database, with `url` and `password`.
 
-    A folder below a root (`<root>/_aside`) is another lake. Raises ConfigError where the package for it is missing.
+    A folder below a root (`<root>/_aside`) is another lake. `form`: how its Delta tables are stored. Raises ConfigError
+    where the package for it is missing.
     """
     if root.startswith(ICEBERG):
         if find_spec("pyiceberg") is None:
@@ -35,4 +37,4 @@ def lake_at(root: str, options: Mapping[str, str]) -> Lake:
         from tailrace.sinks.replica.postgres.lake import DatabaseLake  # loads the drivers, which are optional
 
         return DatabaseLake.of(root, options)
-    return DeltaLake(root, options)
+    return DeltaLake(root, options, form=form or Form())

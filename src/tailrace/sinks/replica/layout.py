@@ -18,6 +18,7 @@ from tailrace.model.schema_change import SchemaChange
 from tailrace.model.table import Column, TableSchema
 from tailrace.sinks.replica.fold import merge_key
 from tailrace.sinks.replica.folders import folder
+from tailrace.sinks.replica.form import Forms
 from tailrace.sinks.replica.modes import STAMP, Mode
 
 Names = Literal["source", "catalog"]
@@ -73,12 +74,13 @@ class ReplicaLayout:
 
     They hold `commit_time`, `position` (of the commit, as text that sorts as the log does) or `op` of a row's last
     change. A table without a key has none, as all of its columns tell its rows apart. `mode` is what tables keep: one
-    that is not the newest rows has columns of its own, and none of these.
+    that is not the newest rows has columns of its own, and none of these. `forms` say how tables are stored.
     """
 
     names: Names = "source"
     metadata: Mapping[str, str] = field(default_factory=dict)
     mode: Mode = field(default_factory=Mode)
+    forms: Forms = field(default_factory=Forms)
 
     def applied(self, batch: ChangeBatch) -> ChangeBatch:
         """A batch of the source as one of the replica. Raises TableError where two columns would have one name."""

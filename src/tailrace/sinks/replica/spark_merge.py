@@ -232,6 +232,7 @@ def _apply(
     if progress.has(extent):
         return None
     progress.refuse_overlap(extent)
+    writing.stored_as_wanted(target, batch, place)
     mark, fields = progress.mark(extent), pa.schema([net.schema.field(name) for name in net.names])
     if target is not None and net.cleared:
         descriptions.emptied(target, writing.repeated(target, batch, place.table))
@@ -242,6 +243,7 @@ def _apply(
         descriptions.cured(target, writing.repeated(target, batch, place.table))
     if target is None or progress.begins(extent) or takes_over(target, fields):
         spark_write.overwrite(place, spark_sql.puts(net.rows, net.names), mark)
+        writing.stored_as_wanted(place.open(), batch, place)
         return Applied()
     lacking = _evolve(session, batch, place, target, fields, described)
     here = session.read.format("delta").load(place.uri)

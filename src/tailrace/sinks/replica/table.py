@@ -155,6 +155,9 @@ class Maintenance(Protocol):
     def others(self) -> Mapping[str, int]:
         """Other data files that lie where the table's do, with their bytes."""
 
+    def small(self, size: int) -> int:
+        """How many files of less than so many bytes there are that can be joined with another."""
+
     @property
     def is_crowded(self) -> bool:
         """Whether there are more replaced versions than the format can list in each commit."""

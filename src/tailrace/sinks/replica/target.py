@@ -11,6 +11,7 @@ import pyarrow as pa
 from tailrace.errors import SinkError
 from tailrace.model.table import TableId
 from tailrace.sinks.replica.folders import shown
+from tailrace.sinks.replica.form import Form
 from tailrace.sinks.replica.lakes import lake_at
 from tailrace.sinks.replica.layout import Names, table_folder
 from tailrace.sinks.replica.marks import newest
@@ -20,18 +21,21 @@ from tailrace.sinks.replica.table import Lake, Table
 
 @dataclass(frozen=True)
 class Target:
-    """The replica of a table under a root, see lakes.py; `table` is its unique name, `mode` says what it keeps."""
+    """The replica of a table under a root, see lakes.py; `table` is its unique name, `mode` says what it keeps
+    and `form` how.
+    """
 
     root: str
     table: str
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     names: Names = "source"
     mode: Mode = field(default_factory=Mode)
+    form: Form = field(default_factory=Form)
 
     @property
     def lake(self) -> Lake:
         """Where it lies, with others."""
-        return lake_at(self.root, self.storage_options)
+        return lake_at(self.root, self.storage_options, self.form)
 
     @cached_property
     def name(self) -> str:

@@ -72,7 +72,7 @@ class Upkeep:
         work = _Work(target, query)
         if is_due:
             work.keep(seconds)
-        if sum(size < FILE_BYTES // 2 for size in files.live.values()) >= _SMALL_FILES:
+        if files.small(FILE_BYTES // 2) >= _SMALL_FILES:
             files.join(FILE_BYTES, work.mark)
         failpoint.reach("in-upkeep")
         if is_due or is_full:

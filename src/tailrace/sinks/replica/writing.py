@@ -85,6 +85,14 @@ def repeated(target: Table, batch: MicroBatch, table: str) -> Mark:
     return Mark(None, -1, record.to_text(is_repeated=True))
 
 
+def stored_as_wanted(target: Table | None, batch: MicroBatch, place: Target) -> None:
+    """Give a table the properties that the user wants it to have."""
+    wanted = place.form.properties.items() if target is not None else ()
+    for name, text in wanted:
+        if target is not None and target.properties.get(name) != text:
+            target.set_property(name, text, repeated(target, batch, place.table))
+
+
 def created(batch: MicroBatch, place: Target, rows: Rows, mark: Mark) -> Table:
     """A new table of some rows."""
     place.lake.create(place.name, rows, mark, None if batch.upkeep is None else batch.upkeep.kept_seconds)

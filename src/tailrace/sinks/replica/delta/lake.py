@@ -15,8 +15,9 @@ from pyarrow import fs
 
 from tailrace.override import override
 from tailrace.sinks.replica.delta.maintenance import properties
-from tailrace.sinks.replica.delta.table import Delta, commit
+from tailrace.sinks.replica.delta.table import Delta, checked, commit
 from tailrace.sinks.replica.evolve import without_sql_names
+from tailrace.sinks.replica.form import Form
 from tailrace.sinks.replica.table import Lake, Mark, Rows
 
 
@@ -27,6 +28,7 @@ class DeltaLake(Lake):
     root: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     folder: str = ""
+    form: Form = field(default_factory=Form)
 
     @override
     def below(self, folder: str) -> DeltaLake:
@@ -48,17 +50,22 @@ class DeltaLake(Lake):
     @override
     def open(self, name: str) -> Delta | None:
         is_there = DeltaTable.is_deltatable(self.uri(name), dict(self.options))
-        return Delta(DeltaTable(self.uri(name), storage_options=dict(self.options))) if is_there else None
+        if not is_there:
+            return None
+        return Delta(DeltaTable(self.uri(name), storage_options=dict(self.options)), self.form)
 
     @override
     def create(self, name: str, rows: Rows, mark: Mark, kept_seconds: int | None) -> None:
+        given = rows.cast(without_sql_names(rows.schema))
+        partitions = self.form.chosen(given.schema)
         write_deltalake(
             self.uri(name),
-            rows.cast(without_sql_names(rows.schema)),
+            checked(given, partitions),
             mode="overwrite",
             schema_mode="overwrite",
+            partition_by=partitions or None,
             storage_options=dict(self.options),
-            configuration=None if kept_seconds is None else properties(kept_seconds),
+            configuration={**({} if kept_seconds is None else properties(kept_seconds)), **self.form.properties},
             commit_properties=commit(mark),
         )
 

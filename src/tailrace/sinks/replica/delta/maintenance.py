@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable
@@ -17,6 +19,7 @@ from tailrace.sinks.replica.table import Maintenance, Mark
 
 # Commits take little space, and readers that follow a table need them.
 _LEAST_LOG_SECONDS = 600
+_LOG = "_delta_log/"
 _FILES_KEY, _LOG_KEY = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
 _INTERVAL = re.compile(r"interval (\d+) (second|minute|hour|day)s?")
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
@@ -38,14 +41,21 @@ class Files(Maintenance):
     @override
     def live(self) -> Mapping[str, int]:
         files = pa.table(self._table.get_add_actions(flatten=True))
-        return dict(zip(files.column("path").to_pylist(), files.column("size_bytes").to_pylist(), strict=True))
+        paths = map(unquote, files.column("path").to_pylist())
+        return dict(zip(paths, files.column("size_bytes").to_pylist(), strict=True))
 
     @override
     def others(self) -> Mapping[str, int]:
         files = fs.PyFileSystem(DeltaStorageHandler.from_table(self._table._table))
-        listed = files.get_file_info(fs.FileSelector(""))
-        sizes = {info.base_name: info.size for info in listed if info.type == fs.FileType.File}
-        return {name: size for name, size in sizes.items() if name not in self.live}
+        listed = files.get_file_info(fs.FileSelector("", recursive=True))
+        sizes = {info.path: info.size for info in listed if info.type == fs.FileType.File}
+        return {name: size for name, size in sizes.items() if name not in self.live and not name.startswith(_LOG)}
+
+    @override
+    def small(self, size: int) -> int:
+        """Files of one partition can be joined."""
+        folders = Counter(name.rpartition("/")[0] for name, each in self.live.items() if each < size)
+        return sum(count for count in folders.values() if count > 1)
 
     @property
     @override

@@ -16,10 +16,11 @@ from tailrace.sinks.replica.codes import row_codes
 from tailrace.sinks.replica.delta.maintenance import Files
 from tailrace.sinks.replica.evolve import aligned, without_sql_names
 from tailrace.sinks.replica.fold import COUNT, FROM, Net
+from tailrace.sinks.replica.form import Form, refuse_nulls
 from tailrace.sinks.replica.lookup import joined, matching, without
 from tailrace.sinks.replica.reshape import Reshaping
 from tailrace.sinks.replica.streams import streamed
-from tailrace.sinks.replica.table import Bounds, Commit, Mark, Rows, Table
+from tailrace.sinks.replica.table import Bounds, Commit, LakeError, Mark, Rows, Table
 
 # The entry of a commit's information that Delta leaves to users.
 USER_METADATA = "userMetadata"
@@ -44,10 +45,11 @@ def commit(mark: Mark) -> CommitProperties:
 
 
 class Delta(Table):
-    """Implements Table."""
+    """Implements Table. Raises LakeError for a table of which deltalake would lose values."""
 
-    def __init__(self, table: DeltaTable) -> None:
-        self.table = table
+    def __init__(self, table: DeltaTable, form: Form | None = None) -> None:
+        _refuse_features(table)
+        self.table, self._form = table, form or Form()
 
     @property
     @override
@@ -108,18 +110,23 @@ class Delta(Table):
 
     @override
     def append(self, rows: pa.Table, mark: Mark) -> None:
-        write_deltalake(self.table, rows, mode="append", commit_properties=commit(mark))
+        write_deltalake(self.table, checked(rows, self._partitions), mode="append", commit_properties=commit(mark))
 
     @override
     def overwrite(self, rows: Rows, mark: Mark, *, reshapes: bool) -> None:
-        mode: Any = "overwrite" if reshapes else None
-        given = rows.cast(without_sql_names(rows.schema))
-        write_deltalake(self.table, given, mode="overwrite", schema_mode=mode, commit_properties=commit(mark))
+        if reshapes:
+            self._reshaped(rows, self._form.chosen(rows.schema, self._partitions), mark)
+            return
+        given = checked(rows.cast(without_sql_names(rows.schema)), self._partitions)
+        write_deltalake(self.table, given, mode="overwrite", commit_properties=commit(mark))
 
     @override
     def reshape(self, shape: Reshaping, mark: Mark) -> None:
         """The rows are written again, as without column mapping a file's columns have the table's names."""
-        self.overwrite(streamed(self, shape.schema, shape.names), mark, reshapes=True)
+        new = dict(zip(shape.names, shape.schema.names, strict=True))
+        kept = [new[name] for name in self._partitions if name in new]
+        rows = streamed(self, shape.schema, shape.names)
+        self._reshaped(rows, self._form.chosen(shape.schema, kept), mark)
 
     @override
     def add_columns(self, fields: Sequence[pa.Field]) -> None:
@@ -137,7 +144,11 @@ class Delta(Table):
             return 0
         names = self.schema.names
         merger = self.table.merge(
-            rows, merge.same_key(net.key), source_alias="s", target_alias="t", commit_properties=commit(mark)
+            checked(rows, self._partitions),
+            merge.same_key(net.key),
+            source_alias="s",
+            target_alias="t",
+            commit_properties=commit(mark),
         )
         merger.when_matched_delete(merge.DELETES)
         merger.when_matched_update(merge.updates(names, net.kept))
@@ -151,6 +162,7 @@ class Delta(Table):
         if not ends.num_rows:
             self.append(versions, mark)
             return
+        refuse_nulls(versions, self._partitions)
         named = {name: FROM + name for name in key}
         asked = ends.rename_columns([named.get(name, name) for name in ends.column_names])
         source = pa.concat_tables([_counted(asked, -1), _counted(versions, 1)], promote_options="default")
@@ -176,6 +188,7 @@ class Delta(Table):
         fields = [net.rows.schema.field(name) for name in net.table.row_type.names]
         names = [field.name for field in fields if _is_plain(field.type)]
         touched = matching(self, gone, names)
+        refuse_nulls(added, self._partitions)
         remaining = aligned(without(touched, gone, net.table.row_type.names), schema)
         marks = pa.concat_tables([remaining, added])
         marks = marks.append_column(COUNT, pa.array(np.ones(marks.num_rows, np.int64)))
@@ -194,6 +207,59 @@ class Delta(Table):
     @override
     def maintenance(self) -> Files:
         return Files(self.table)
+
+    @property
+    def _partitions(self) -> list[str]:
+        return list(self.table.metadata().partition_columns)
+
+    def _reshaped(self, rows: Rows, partitions: list[str], mark: Mark) -> None:
+        """Replace the rows, the columns, and those that partition the table."""
+        given = checked(rows.cast(without_sql_names(rows.schema)), partitions)
+        write_deltalake(
+            self.table,
+            given,
+            mode="overwrite",
+            schema_mode="overwrite",
+            partition_by=partitions,
+            commit_properties=commit(mark),
+        )
+
+
+def checked(rows: Rows, partitions: Sequence[str]) -> Rows:
+    """Rows as they are; see `refuse_nulls` for what is raised, of a stream where it has such rows."""
+    if isinstance(rows, pa.Table):
+        refuse_nulls(rows, partitions)
+        return rows
+    if not partitions:
+        return rows
+    stream = rows
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in stream:
+            refuse_nulls(batch, partitions)
+            yield batch
+
+    return pa.RecordBatchReader.from_batches(stream.schema, batches())
+
+
+def _refuse_features(table: DeltaTable) -> None:
+    """Raises LakeError for a table of which deltalake would lose values, or whose rows it cannot read.
+
+    Tried with deltalake 1.6.6: rows written by another program under column mapping are null, and rows deleted by
+    deletion vectors end every merge.
+    """
+    protocol, configuration = table.protocol(), table.metadata().configuration
+    features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    mapping = configuration.get("delta.columnMapping.mode") or "none"
+    found = [name for name in ("deletionVectors",) if name in features]
+    found += ["columnMapping"] if mapping != "none" else []
+    if found:
+        raise LakeError(
+            f"another program has given the table {table.table_uri} Delta's feature {' and '.join(found)}, with which "
+            "deltalake does not keep all values",
+            f"remove it with Delta for Spark (ALTER TABLE ... DROP FEATURE {found[0]}), or move the table away; then "
+            "run `tailrace retry`",
+        )
 
 
 def _commit(entry: dict[str, Any]) -> Commit:

@@ -62,6 +62,10 @@ class Files(Maintenance):
     def others(self) -> Mapping[str, int]:
         return {info.path: info.size for info in self._listed("data") if info.path not in self.live}
 
+    @override
+    def small(self, size: int) -> int:
+        return sum(each < size for each in self.live.values())
+
     @property
     @override
     def is_crowded(self) -> bool:

@@ -324,6 +324,10 @@ class Autovacuum(Maintenance):
     def others(self) -> Mapping[str, int]:
         return {}
 
+    @override
+    def small(self, size: int) -> int:
+        return 0
+
     @property
     @override
     def is_crowded(self) -> bool:

@@ -1,0 +1,109 @@
+"""Reads Iceberg tables by Iceberg's own Java code, as Spark, Trino and Flink do: no pyiceberg and no Spark in it."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from py4j.java_collections import JavaList, JavaMap
+from py4j.java_gateway import JavaGateway, JavaObject
+
+from tailrace.errors import TailraceError
+from tailrace.testing.jars import java, resolve_jars
+
+# It has Iceberg's core, its reader of plain records and its Parquet; Hadoop's client comes with PySpark.
+RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
+_HADOOP = ("hadoop-client-*.jar", "slf4j-api-*.jar", "jcl-over-slf4j-*.jar", "py4j-*.jar")
+# Of java.time, by the names of their classes; their texts are those of ISO 8601.
+_TIMES = {
+    "LocalDate": datetime.date.fromisoformat,
+    "LocalDateTime": datetime.datetime.fromisoformat,
+    "OffsetDateTime": lambda text: datetime.datetime.fromisoformat(text.replace("Z", "+00:00")),
+}
+
+
+@cache
+def runtime() -> Path:
+    """The jar of Iceberg's runtime; downloaded once, 50 MB. Raises TailraceError."""
+    (jar,) = resolve_jars([RUNTIME], transitive=False)
+    return jar
+
+
+@cache
+def why_not_here() -> str | None:
+    """Why Iceberg's Java code cannot be had on this machine; None once it is in the cache."""
+    try:
+        runtime()
+    except TailraceError as error:
+        return str(error)
+    return None
+
+
+class JavaReader:
+    """Iceberg's reader in a Java process."""
+
+    def __init__(self, gateway: JavaGateway) -> None:
+        self._java = gateway.jvm
+
+    def rows(self, metadata: str) -> list[dict[str, Any]]:
+        """The rows of the table whose newest metadata file this is."""
+        iceberg = self._java.org.apache.iceberg
+        files = iceberg.hadoop.HadoopFileIO(self._java.org.apache.hadoop.conf.Configuration())
+        table = iceberg.BaseTable(iceberg.StaticTableOperations(metadata, files), "table")
+        records = iceberg.data.IcebergGenerics.read(table).build()
+        try:
+            return [_fields(record) for record in _iterated(records)]
+        finally:
+            records.close()
+
+
+@contextmanager
+def java_reader() -> Iterator[JavaReader]:
+    """A reader, in a process that ends with the block."""
+    jars = Path(pyspark.__file__).parent / "jars"
+    paths = [runtime(), *(path for pattern in _HADOOP for path in sorted(jars.glob(pattern)))]
+    (py4j,) = jars.glob("py4j-*.jar")
+    gateway = JavaGateway.launch_gateway(
+        jarpath=str(py4j),
+        classpath=os.pathsep.join(map(str, paths)),
+        javaopts=["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
+        java_path=java(),
+        die_on_exit=True,
+    )
+    try:
+        yield JavaReader(gateway)
+    finally:
+        gateway.shutdown()
+
+
+def _iterated(values: JavaObject) -> Iterator[JavaObject]:
+    iterator = values.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
+
+
+def _fields(record: JavaObject) -> dict[str, Any]:
+    fields = record.struct().fields()
+    return {field.name(): _value(record.get(place)) for place, field in enumerate(fields)}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, JavaList):
+        return [_value(each) for each in value]
+    if isinstance(value, JavaMap):
+        return {key: _value(each) for key, each in value.items()}
+    if not isinstance(value, JavaObject):
+        return Decimal(value) if isinstance(value, Decimal) else value
+    kind = value.getClass().getSimpleName()
+    if kind in _TIMES:
+        return _TIMES[kind](value.toString())
+    if "ByteBuffer" in kind:
+        return bytes(value.array())
+    return _fields(value)

@@ -1,0 +1,133 @@
+"""A process that dies anywhere while it maintains an Iceberg table: no row is lost, and the next one finishes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import fs
+from pyiceberg.table import Table
+
+from tailrace.sinks.replica.iceberg import files, maintenance
+from tailrace.sinks.replica.iceberg.index import Index
+from tailrace.sinks.replica.table import Maintenance, Mark
+from tests.unit.sinks.iceberg.lake import NAME, Change, Lake, Row, order
+from tests.unit.sinks.iceberg.test_upkeep import older
+
+MARK = Mark(None, -1, "{}")
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+class Clock:
+    """Counts what maintenance does, before and after each step, and ends it at the step `at`."""
+
+    def __init__(self, at: int) -> None:
+        self.at, self.steps = at, 0
+
+    def tick(self) -> None:
+        self.steps += 1
+        if self.steps == self.at:
+            raise Killed
+
+    def around(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*given: Any, **named: Any) -> Any:
+            self.tick()
+            result = method(*given, **named)
+            self.tick()
+            return result
+
+        return run
+
+
+class Deletes:
+    """A file system that tells when it deletes a file."""
+
+    def __init__(self, system: fs.FileSystem, clock: Clock) -> None:
+        self._system, self.delete_file = system, clock.around(system.delete_file)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._system, name)
+
+
+@contextmanager
+def killed_at(at: int) -> Iterator[Clock]:
+    clock = Clock(at)
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in (
+            *((files._Writer, name) for name in ("__init__", "write", "close")),
+            *((Index, name) for name in ("add", "save")),
+            (Table, "_do_commit"),
+        ):
+            patch.setattr(owner, name, clock.around(getattr(owner, name)))
+        place = maintenance.Files._place
+
+        def watched(self: maintenance.Files, folder: str) -> tuple[Any, str]:
+            system, path = place(self, folder)
+            return Deletes(system, clock), path
+
+        patch.setattr(maintenance.Files, "_place", watched)
+        yield clock
+
+
+def maintenance_of(lake: Lake) -> Maintenance:
+    there = lake.batch(1).target(NAME).open()
+    assert there is not None
+    return there.maintenance()
+
+
+def crowded(folder: Path) -> tuple[Lake, list[Row]]:
+    """A table of small files and deletes, the older ones of hours ago; with its rows."""
+    lake = Lake(folder)
+    lake.write(*(("c", None, order(number)) for number in range(8)))
+    for number in range(5):
+        changes: list[Change] = [("u", None, order(1, str(number))), ("c", None, order(number + 10))]
+        lake.write(*changes, ("d", order(number + 2), None))
+        if number == 2:
+            older(folder, 3)
+    return lake, lake.rows()
+
+
+@contextmanager
+def hours_later(monkeypatch: pytest.MonkeyPatch, hours: float) -> Iterator[None]:
+    now = time.time
+    with monkeypatch.context() as patch:
+        patch.setattr("tailrace.sinks.replica.iceberg.maintenance.time.time", lambda: now() + hours * 3600)
+        yield
+
+
+@pytest.mark.long  # some 60 deaths, half a minute of CPU
+@pytest.mark.timeout(600)
+def test_death_anywhere_in_maintenance_loses_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at, is_done = 0, False
+    while not is_done:
+        at += 1
+        lake, rows = crowded(tmp_path / str(at))
+        with killed_at(at) as clock:
+            try:
+                maintenance_of(lake).join(32 << 20, MARK)
+                with hours_later(monkeypatch, 2.5):
+                    maintenance_of(lake).remove(MARK)
+                is_done = True
+            except Killed:
+                pass
+        assert lake.read() == [rows] * 3, at
+        lake.write(("u", None, order(1, "last")), ("d", order(10), None), ("c", None, order(20)))
+        assert lake.write(("u", None, order(1, "last")), again=True) == 0, at
+        wanted = [row if row["id"] != 1 else order(1, "last") for row in rows if row["id"] != 10]
+        wanted.append(order(20))
+        assert lake.read() == [wanted] * 3, at
+        maintenance_of(lake).join(32 << 20, MARK)
+        older(lake.folder, 6)
+        with hours_later(monkeypatch, 6):
+            maintenance_of(lake).remove(MARK)
+        assert lake.read() == [wanted] * 3, at
+        on_disk = {str(file) for file in (lake.folder / "lake").rglob("data/*")}
+        assert on_disk == {*maintenance_of(lake).live}, f"{at}: files of the killed one stay"
+    assert clock.steps > 30
