@@ -17,7 +17,8 @@ from tailrace.model.change import COMMIT, ChangeBatch, ControlBatch, SnapshotRea
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.sinks.replica.sink import ReplicaSink, TableReport, read_table
-from tailrace.spark.shapes import ARROW_SCHEMA, Blobs
+from tailrace.spark.schemas import ARROW_SCHEMA
+from tailrace.spark.shapes import Blobs
 from tests.behaviour.engines import ENGINE, place
 
 # Delta for Spark takes no space in a name; delta-rs does.

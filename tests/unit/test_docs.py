@@ -31,7 +31,7 @@ from tailrace.events.record import KAFKA
 from tailrace.events.shapes import event_schema
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget, from_content, load
 from tailrace.pipeline.targets import Sink
-from tailrace.spark.shapes import ARROW_SCHEMA, COUNT_SCHEMA
+from tailrace.spark.schemas import ARROW_SCHEMA, COUNT_SCHEMA
 from tailrace.transforms import STEPS
 from tests.unit.source_code import MODULES, nodes
 

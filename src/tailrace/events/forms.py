@@ -20,14 +20,12 @@ from tailrace.config.converter_names import (
 )
 from tailrace.config.options.converters import CONVERTER, DELEGATE_CONVERTER
 from tailrace.errors import DecodeError
-from tailrace.events.cloud_events import CloudEvents
 from tailrace.events.converter import Converter
 from tailrace.events.form import Entry, Form, JsonForm
 from tailrace.events.header_texts import header_texts
 from tailrace.events.parts import Parts, in_bytes
 from tailrace.events.record import KAFKA
 from tailrace.events.records import Header, RecordPart
-from tailrace.events.registry.form import registry_form
 from tailrace.events.value_texts import DECIMAL
 from tailrace.model.arrow import as_type
 from tailrace.model.schema import ConnectSchema
@@ -91,9 +89,14 @@ def are_bytes(schema: ConnectSchema) -> bool:
 
 
 def form_of(config: Config, part: str, source: SourceBlock) -> Form:
-    """The form of the `key` or `value` converter. Raises ConfigError where a property of the registry is missing."""
+    """The form of the `key` or `value` converter. Raises ConfigError where a property of the registry is missing.
+
+    What few configurations have is imported when it is asked for: each start of a worker would take 60 ms longer.
+    """
     kind = config[CONVERTER[part]]
     if kind == CLOUD_EVENTS:
+        from tailrace.events.cloud_events import CloudEvents
+
         return CloudEvents.of(config, part, source)
     name, inner = converter_of(config, part)
     if kind == BYTES_OR_OTHER:
@@ -104,6 +107,8 @@ def form_of(config: Config, part: str, source: SourceBlock) -> Form:
 def _form(config: Config, part: str, name: str, kind: str) -> Form:
     """The form of a converter of that kind, whose properties begin with `name`."""
     if kind in CONFLUENT + APICURIO:
+        from tailrace.events.registry.form import registry_form
+
         return registry_form(config, part)
     if kind == STRING:
         return StringForm()

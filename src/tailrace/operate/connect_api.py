@@ -22,7 +22,7 @@ from tailrace.operate.pipelines import Pipelines
 from tailrace.operate.server import HttpRequest, Refusal, Response
 from tailrace.operate.watch import Figures
 from tailrace.pipeline.masked import is_secret_name, shown
-from tailrace.transforms.registry import PREDICATES, TRANSFORMS
+from tailrace.transforms.classes import PREDICATES, TRANSFORMS
 from tailrace.version import __version__
 
 _CONNECT_VERSION = "4.0.0"

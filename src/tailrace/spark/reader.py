@@ -25,7 +25,6 @@ from tailrace.spark import failpoint
 from tailrace.spark.garbage import freeze_imports
 from tailrace.spark.labels import batch_label
 from tailrace.spark.logs import write_to_stderr
-from tailrace.spark.shapes import Shaper
 from tailrace.spark.versions import (
     DataSourceReader,
     DataSourceStreamReader,
@@ -91,6 +90,9 @@ class _Rows:
 
     def _encoded(self, partition: TaskSplit) -> Iterator[pa.RecordBatch]:
         """The same, of chunks received and decoded one ahead of this one."""
+        # The planner has this class as well, and makes no events: each import here is one more at every start.
+        from tailrace.spark.shapes import Shaper
+
         shaper = Shaper(self.capture, self.schema, self.steps, self.run_id, partition.label)
         for chunk in ahead(self.capture.read(partition.value)):
             yield from shaper.rows(chunk)

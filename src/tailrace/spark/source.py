@@ -69,7 +69,7 @@ class ChangeDataSource(DataSource):
     @override
     def schema(self) -> StructType:
         """The columns of the chosen shape. `table` asks the server for the table's columns."""
-        from tailrace.spark.shapes import spark_schema
+        from tailrace.spark.schemas import spark_schema
 
         capture = self._capture()
         try:
@@ -117,7 +117,7 @@ class ChangeDataSource(DataSource):
         config = package.resolve(self.properties, CHECKS)
         log_warnings(config)
         if schema is not None and config[SHAPE] == "table":
-            from tailrace.spark.shapes import row_type
+            from tailrace.spark.schemas import row_type
 
             config = package.resolve(package.with_columns(self.properties, row_type(schema)), CHECKS)
         config = replace(config, steps=self.steps)

@@ -21,8 +21,8 @@ from tailrace.events.shapes import sortable
 from tailrace.model.change import COMMIT, TRANSACTION_TYPE, ChangeBatch, from_ipc
 from tailrace.model.native import native_rows, native_schema
 from tailrace.model.table import TableId
+from tailrace.spark.schemas import ARROW_SCHEMA
 from tailrace.spark.sessions import few_bytes
-from tailrace.spark.shapes import ARROW_SCHEMA
 
 _STAMP = pa.timestamp("us", "UTC")
 _LAYOUTS = pa.schema([("layout", pa.string()), ("place", pa.int64()), ("sequence", pa.int64())])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +17,7 @@ from tailrace.model.schema import STRING, ConnectSchema, Field
 from tailrace.override import override
 from tailrace.transforms.fields import rebuilt, with_default
 from tailrace.transforms.settings import Given, Options, either, setting
-from tailrace.transforms.transform import Transform, require
+from tailrace.transforms.transform import require
 
 _FILL = setting("replace.null.with.default", FLAG, "true")
 _SYNTAX = setting("field.syntax.version", either("V1", "V2"), "V1")
@@ -63,11 +62,6 @@ class WithNulls(Sided):
             return [records]
         made = self.of_part(part, records)
         return [records.with_(key=made) if self.key else records.with_(value=made)]
-
-
-def sided(make: Callable[[Given, bool], Transform]) -> dict[str, Callable[[Given], Transform]]:
-    """The two classes of a transform, by what is added to its name."""
-    return {"$Key": lambda given: make(given, True), "$Value": lambda given: make(given, False)}
 
 
 def fields_of(part: RecordPart, where: str, fill: bool = True) -> list[tuple[str, RecordPart]]:

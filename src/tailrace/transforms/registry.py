@@ -15,103 +15,16 @@ from tailrace.config.options.events import PREDICATE_NAMES, PREDICATES_FAMILY, T
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.config.resolve import Problem
 from tailrace.model.change import ChangeBatch
-from tailrace.transforms.apache import (
-    Drop,
-    DropHeaders,
-    ExtractField,
-    HoistField,
-    InsertField,
-    ReplaceField,
-    ValueToKey,
-    sided,
-)
-from tailrace.transforms.apache_headers import HeaderFrom, InsertHeader
-from tailrace.transforms.apache_values import MaskField, TimestampRouter
-from tailrace.transforms.cast import Cast
-from tailrace.transforms.changed import ExtractChangedRecordState
-from tailrace.transforms.decode_message import DecodeMessageContent
-from tailrace.transforms.enforce_size import EnforceRecordSize
-from tailrace.transforms.geometry_format import GeometryFormat
-from tailrace.transforms.header_to_value import HeaderToValue
-from tailrace.transforms.logical_table import ByLogicalTableRouter
-from tailrace.transforms.outbox import EventRouter
-from tailrace.transforms.partition import PartitionRouting
-from tailrace.transforms.predicates import HasHeaderKey, RecordIsTombstone, TopicNameMatches
+from tailrace.transforms.classes import APACHE, CONNECTOR, PREDICATES, SHORT, TRANSFORMS
 from tailrace.transforms.route import Route
-from tailrace.transforms.schema_changes import SchemaChangeEventFilter
-from tailrace.transforms.scripting import ConditionFilter, ContentBasedRouter
 from tailrace.transforms.settings import Given, SettingsError, setting
-from tailrace.transforms.source_schema import ExtractSchemaToNewRecord
-from tailrace.transforms.structure import Flatten, SetSchemaMetadata
-from tailrace.transforms.swap_coordinates import SwapGeometryCoordinates
-from tailrace.transforms.timestamps import TimestampConverter
-from tailrace.transforms.timezone import TimezoneConverter
 from tailrace.transforms.transform import Predicate, Stage, Transform
-from tailrace.transforms.unwrap import ExtractNewRecordState
-from tailrace.transforms.vector import VectorToJson
 
 _T = TypeVar("_T")
 # Entry points of transforms that a connector or an installed package has: a class name, and a function of Given.
 GROUP = "tailrace.transforms"
-_DEBEZIUM = "io.debezium.transforms."
-# Debezium's connectors have a package each; a transform there is the same one under every connector's name.
-_CONNECTOR = "io.debezium.connector.*."
 _OF_A_CONNECTOR = re.compile(r"io\.debezium\.connector\.\w+\.")
-_APACHE = "org.apache.kafka.connect.transforms."
 
-TRANSFORMS: Mapping[str, Callable[[Given], Transform]] = {
-    _DEBEZIUM + "ExtractNewRecordState": ExtractNewRecordState.of,
-    _DEBEZIUM + "ExtractChangedRecordState": ExtractChangedRecordState.of,
-    _DEBEZIUM + "ByLogicalTableRouter": ByLogicalTableRouter.of,
-    _DEBEZIUM + "partitions.PartitionRouting": PartitionRouting.of,
-    _DEBEZIUM + "HeaderToValue": HeaderToValue.of,
-    _DEBEZIUM + "outbox.EventRouter": EventRouter.of,
-    _DEBEZIUM + "TimezoneConverter": TimezoneConverter.of,
-    _DEBEZIUM + "VectorToJsonConverter": VectorToJson.of,
-    _DEBEZIUM + "EnforceRecordSize": EnforceRecordSize.of,
-    _DEBEZIUM + "SwapGeometryCoordinates": SwapGeometryCoordinates.of,
-    _DEBEZIUM + "GeometryFormatTransformer": GeometryFormat.of,
-    _CONNECTOR + "transforms.DecodeLogicalDecodingMessageContent": DecodeMessageContent.of,
-    _DEBEZIUM + "ExtractSchemaToNewRecord": ExtractSchemaToNewRecord.of,
-    _DEBEZIUM + "SchemaChangeEventFilter": SchemaChangeEventFilter.of,
-    _DEBEZIUM + "Filter": ConditionFilter.of,
-    _DEBEZIUM + "ContentBasedRouter": ContentBasedRouter.of,
-    _APACHE + "RegexRouter": Route.from_settings,
-    _APACHE + "ValueToKey": ValueToKey.of,
-    _APACHE + "Filter": Drop.of,
-    _APACHE + "DropHeaders": DropHeaders.of,
-    _APACHE + "InsertHeader": InsertHeader.of,
-    _APACHE + "TimestampRouter": TimestampRouter.of,
-    **{
-        f"{_APACHE}{name}{side}": make
-        for name, kind in (
-            ("ReplaceField", ReplaceField),
-            ("InsertField", InsertField),
-            ("ExtractField", ExtractField),
-            ("HoistField", HoistField),
-            ("Flatten", Flatten),
-            ("SetSchemaMetadata", SetSchemaMetadata),
-            ("MaskField", MaskField),
-            ("HeaderFrom", HeaderFrom.of),
-            ("Cast", Cast),
-            ("TimestampConverter", TimestampConverter),
-        )
-        for side, make in sided(kind).items()
-    },
-}
-SHORT: Mapping[str, str] = {
-    "unwrap": _DEBEZIUM + "ExtractNewRecordState",
-    "changes": _DEBEZIUM + "ExtractChangedRecordState",
-    "outbox": _DEBEZIUM + "outbox.EventRouter",
-    "timezone": _DEBEZIUM + "TimezoneConverter",
-}
-PREDICATES: Mapping[str, Callable[[Given], Predicate]] = {
-    _APACHE + "predicates.TopicNameMatches": TopicNameMatches.of,
-    _APACHE + "predicates.HasHeaderKey": HasHeaderKey.of,
-    _APACHE + "predicates.RecordIsTombstone": RecordIsTombstone.of,
-}
-
-_ROUTERS = (Route, ByLogicalTableRouter, ContentBasedRouter)
 _WRAPPING = (
     _TYPE := setting("type", TEXT, required=True),
     _PREDICATE := setting("predicate", optional(TEXT)),
@@ -143,7 +56,10 @@ def _tried(given: Given, config: Config) -> Stage | SettingsError:
 
 def is_router(transform: Transform) -> bool:
     """Whether a transform may give records of several tables one topic; one of a package may do so, too."""
-    return isinstance(transform, _ROUTERS) or not is_known(transform)
+    from tailrace.transforms.logical_table import ByLogicalTableRouter
+    from tailrace.transforms.scripting import ContentBasedRouter
+
+    return isinstance(transform, Route | ByLogicalTableRouter | ContentBasedRouter) or not is_known(transform)
 
 
 def is_known(transform: Transform) -> bool:
@@ -249,8 +165,8 @@ def _installed(name: str, what: str) -> Callable[[Given], Any] | None:
 
 def _made(known: Mapping[str, Callable[[Given], _T]], name: str, given: Given, what: str) -> _T:
     name = name.strip()
-    name = SHORT.get(name, f"{_APACHE}predicates.{name}" if f"{_APACHE}predicates.{name}" in known else name)
-    made = known.get(_OF_A_CONNECTOR.sub(_CONNECTOR, name)) or _installed(name, what)
+    name = SHORT.get(name, f"{APACHE}predicates.{name}" if f"{APACHE}predicates.{name}" in known else name)
+    made = known.get(_OF_A_CONNECTOR.sub(CONNECTOR, name)) or _installed(name, what)
     if made is None:
         names = {each.rpartition(".")[2]: each for each in known}
         near = difflib.get_close_matches(name.rpartition(".")[2], names, n=1, cutoff=0.6)

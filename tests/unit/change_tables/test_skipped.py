@@ -21,7 +21,8 @@ from tailrace.connectors.value_type import ValueType
 from tailrace.model.schema import INT64
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.model.table_id import SCHEMA_TABLE
-from tailrace.spark.shapes import Shaper, spark_schema
+from tailrace.spark.schemas import spark_schema
+from tailrace.spark.shapes import Shaper
 
 TABLE = TableId("SHOP", "S", "T", SCHEMA_TABLE)
 DIALECTS = {"db2": DB2, "sqlserver": SQLSERVER}

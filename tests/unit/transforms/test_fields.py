@@ -15,7 +15,7 @@ from tailrace.events.records import RecordPart, Records, struct
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.schema import STRING, ConnectSchema, Field
 from tailrace.model.table import Column, TableId, TableSchema
-from tailrace.transforms.registry import TRANSFORMS
+from tailrace.transforms.classes import TRANSFORMS
 from tailrace.transforms.settings import Given
 from tests.unit.events.changes import changes, table
 from tests.unit.transforms.transformed import UNWRAP, fields, headers, payload, properties, rows, values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from contextlib import suppress
 
 import pytest
 
@@ -11,9 +12,11 @@ from tailrace.connectors.postgres.position import SOURCE
 from tailrace.errors import ConfigError
 from tailrace.model.change import ChangeBatch
 from tailrace.transforms import parse
+from tailrace.transforms.classes import PREDICATES, SHORT, TRANSFORMS
 from tailrace.transforms.decode_message import DecodeMessageContent
 from tailrace.transforms.encoder import Encoder
-from tailrace.transforms.registry import PREDICATES, SHORT, TRANSFORMS, stages
+from tailrace.transforms.registry import stages
+from tailrace.transforms.settings import Given, SettingsError
 from tests.unit.events.changes import changes, table
 from tests.unit.events.event_recordings import configured
 from tests.unit.transforms.transformed import UNWRAP, headers, properties, rows
@@ -117,6 +120,12 @@ def test_stages_travel_to_workers() -> None:
 def test_short_names_are_of_known_transforms() -> None:
     assert set(SHORT.values()) <= set(TRANSFORMS)
     assert all(name.startswith(CONNECT + "predicates.") for name in PREDICATES)
+
+
+@pytest.mark.parametrize("name", [*TRANSFORMS, *PREDICATES])
+def test_every_name_is_that_of_a_class(name: str) -> None:
+    with suppress(SettingsError):  # of a setting that the class requires
+        assert {**TRANSFORMS, **PREDICATES}[name](Given("t.", {})) is not None
 
 
 @pytest.mark.parametrize("connector", ["postgresql", "mysql"])

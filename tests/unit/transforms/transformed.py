@@ -14,8 +14,8 @@ from tailrace.connectors.postgres.position import SOURCE
 from tailrace.events.records import RecordPart, Records, struct
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.schema import ConnectSchema
+from tailrace.transforms.classes import TRANSFORMS
 from tailrace.transforms.encoder import Encoder
-from tailrace.transforms.registry import TRANSFORMS
 from tailrace.transforms.settings import Given
 from tests.unit.events.event_recordings import configured
 
