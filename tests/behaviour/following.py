@@ -120,7 +120,7 @@ class Following:
                     blobs.setdefault(row.column("table")[0].as_py(), []).append(row.column("bytes")[0].as_buffer())
         root, options = place(self.folder)
         known = {"copies": again.folders(root, options), "aside": aside.folders(root, options)}
-        batch = MicroBatch(root, "query", number, options, False, sets_aside=True, **known)
+        batch = MicroBatch(root, "query", number, options, False, sets_aside=True, **known)  # type: ignore[arg-type]
         for table, found in blobs.items():
             writer = TableWriter(batch, table)
             for part in parts(iter(found), self.rows):

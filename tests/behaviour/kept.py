@@ -71,7 +71,7 @@ class Kept:
         """Read splits and write them as a micro-batch."""
         reader, blobs = self.capture.reader, []
         for split in splits:
-            reader.config.values["shape"] = "arrow"
+            reader.config.values["shape"] = "arrow"  # type: ignore[index]
             shaper = Shaper(reader, None, "[]", "run", "split")  # type: ignore[arg-type]
             for chunk in reader.read(split):
                 blobs += [row for rows in shaper.rows(chunk) for row in rows.to_pylist()]
@@ -152,7 +152,7 @@ def _plain(value: object) -> object:
 def keeping(database: Database, folder: Path, *statements: str, **properties: str) -> Iterator[Kept]:
     """A replica that has the tables which the statements make; a property's dots are written as two underscores."""
     database.execute(*statements)
-    kept = Kept(database, folder / "lake", **properties)
+    kept = Kept(database, folder / "lake", **properties)  # type: ignore[arg-type]
     try:
         kept.follow()
         yield kept

@@ -42,7 +42,7 @@ class Program:
         query = writer.trigger(processingTime="100 milliseconds").start()
         for command in sys.stdin:
             name, *arguments = command.split()
-            print({"load": self.load, "drain": self.drain, "stop": stop}[name](query, *arguments), flush=True)
+            print({"load": self.load, "drain": self.drain, "stop": stop}[name](query, *arguments), flush=True)  # type: ignore[operator]
         session.stop()
 
     def load(self, query: StreamingQuery, name: str, batches: str) -> str:

@@ -355,7 +355,7 @@ def test_a_server_that_restarts_is_waited_for(spark: SparkSession, tmp_path: Pat
                 database.execute(f"INSERT INTO a VALUES ({2 + 2 * number})")
                 server.restart(mode)
                 database.execute(f"INSERT INTO a VALUES ({3 + 2 * number})")
-                eventually(lambda number=number: len(stream.rows) == 3 + 2 * number, query)
+                eventually(lambda number=number: len(stream.rows) == 3 + 2 * number, query)  # type: ignore[misc]
     assert [payload(row)["after"]["id"] for row in stream.rows] == [1, 2, 3, 4, 5]
 
 

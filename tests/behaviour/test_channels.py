@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -192,7 +193,8 @@ def test_signals_are_read_once_the_topic_is_readable(
         refusals = [text for text in caplog.messages if text.startswith(f"signals cannot be read from topic {topic}")]
         assert refusals[-1].endswith(f"failed; grant the user Read on the topic and on the group {topic}")
         assert len(refusals) == len(set(refusals)), "told at every look"
-        found, deadline = [], time.monotonic() + 30
+        found: list[Any] = []
+        deadline = time.monotonic() + 30
         while not found and time.monotonic() < deadline:
             found = drained(capture)
         assert keyed(found) == ALL

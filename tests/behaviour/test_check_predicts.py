@@ -163,7 +163,7 @@ def follow(database: Database, given: dict[str, str], remedy: str) -> None:
     first, _, then = remedy.partition("; or ")[0].partition("; then set ")
     for statement in first.split("; "):
         database.execute(statement.rpartition(": ")[2])
-    given.update([then.split("=")] if then else [])
+    given.update(dict([then.split("=")]) if then else {})
 
 
 @pytest.mark.parametrize("mode", ["all_tables", "filtered", "disabled"])

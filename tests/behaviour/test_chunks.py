@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import psycopg
 import pytest
@@ -135,7 +136,7 @@ def test_no_chunk_is_read_while_a_change_in_the_log_is_not_visible_yet(
         try:
             time.sleep(0.5)
             waiting.start()
-            rows = []
+            rows: list[Any] = []
             while not rows:
                 database.execute("SELECT pg_current_xact_id()")
                 rows = capture.step()

@@ -55,7 +55,7 @@ class TlsProxy:
                 self.context.wrap_socket(client, server_side=True) as secure,
                 socket.create_connection(("127.0.0.1", self.target)) as server,
             ):
-                subject = dict(pair[0] for pair in (secure.getpeercert() or {}).get("subject", ()))
+                subject = dict(pair[0] for pair in (secure.getpeercert() or {}).get("subject", ()))  # type: ignore[misc]
                 self.names.append(subject.get("commonName"))
                 back = threading.Thread(target=relay, args=(server, secure), daemon=True)
                 back.start()

@@ -103,6 +103,8 @@ def test_a_table_is_verified_part_by_part_and_a_restart_goes_on(stopped: Stopped
     assert (first.after, first.rows, first.percent, first.up_to) == (("14",), 14, 46, None)
     again = Continuous(stopped.definition, file)
     found = until(again, lambda each: each.up_to)
+    assert found.up_to is not None
+    assert found.ended is not None
     assert found.up_to == first.begun
     assert begun <= found.up_to <= found.ended <= time.time()
     assert (found.after, found.percent) == (None, 100)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -111,7 +112,7 @@ def test_zos_has_another_catalog_with_other_names_of_types(source: Db2Source) ->
     insert = f"INSERT INTO {table} VALUES ({{}}, {', '.join(value for _, value in columns.values())})"
     source.run(insert.format(1))
     given = {"table__include__list": rf"{source.schema}\.kinds", "snapshot__isolation__mode": "repeatable_read"}
-    images = []
+    images: list[Any] = []
     for platform in ("LUW", "ZOS"):
         with streaming(source, **given, db2__platform=platform) as stream:
             key = 2 + len(images)
@@ -303,7 +304,7 @@ def test_a_connection_that_is_cut_anywhere_is_logged_and_reconnected(source: Db2
         server = Server(registry.named("db2").load().resolve(given))
         expected = server.ask(lambda connection: connection.rows(question))
         whole = between.links[-1].sent
-        outcomes = set()
+        outcomes = set[object]()
         for between.cut in [*range(1, whole, max(1, whole // 4)), None]:
             server.close()
             try:

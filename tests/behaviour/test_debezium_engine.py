@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -84,7 +85,7 @@ def keys_of(source: Source, debezium: Debezium, *ops: str) -> list[int]:
 def continuing(subject: Subject, source: Source, folder: Path, debezium: Debezium) -> Line:
     """The pipeline of docs/from-debezium.md."""
     same = {name: debezium.config[name] for name in ("slot.name", "publication.name") if name in debezium.config}
-    own = {"snapshot.mode": "no_data", "offset.takeover": connect(debezium.offsets()), **same}
+    own: dict[str, Any] = {"snapshot.mode": "no_data", "offset.takeover": connect(debezium.offsets()), **same}  # type: ignore[dict-item]
     if subject.connector == "postgres":
         own |= {"slot.takeover": "true", "publication.autocreate.mode": "disabled"}
     return Line(subject, source, folder, tables=[TABLE], properties=own)

@@ -52,9 +52,7 @@ def filled(request: pytest.FixtureRequest, postgres18: PostgresServer) -> Iterat
         with database.connect() as connection:
             connection.execute(sql.SQL("CREATE TYPE mood AS ENUM ({})").format(text))
             create = "CREATE TABLE {} ({} varchar(40) PRIMARY KEY, v text, c char(9), j jsonb, a text[], m mood)"
-            connection.execute(
-                sql.SQL(create).format(sql.Identifier(f"t {text}"), sql.Identifier(f"k {text}"))  # type: ignore[arg-type]
-            )
+            connection.execute(sql.SQL(create).format(sql.Identifier(f"t {text}"), sql.Identifier(f"k {text}")))
             insert(connection, text, 1, 3)
         yield database, text
 
@@ -71,7 +69,14 @@ def insert(connection: psycopg.Connection, text: str, first: int, last: int, mor
 
 def image(text: str, number: int) -> dict[str, object]:
     """Such a row in an event."""
-    own = {f"k {text}": f"{text}{number}", "v": text, "c": text.ljust(9), "j": f'"{text}"', "a": [text], "m": text}
+    own: dict[str, object] = {
+        f"k {text}": f"{text}{number}",
+        "v": text,
+        "c": text.ljust(9),
+        "j": f'"{text}"',
+        "a": [text],
+        "m": text,
+    }
     return own
 
 
@@ -106,7 +111,7 @@ def test_snapshot_and_log_are_in_utf8(
 
 def test_a_replica_is_followed_read_again_by_chunks_and_compared(filled: tuple[Database, str], tmp_path: Path) -> None:
     database, text = filled
-    with following(database, tmp_path, **ONCE) as pipeline:
+    with following(database, tmp_path, **ONCE) as pipeline:  # type: ignore[arg-type]
         with database.connect() as connection:
             insert(connection, text, 4, 9)
         pipeline.signal("execute-snapshot", {"data-collections": [f"public.t {text}"], "type": "incremental"})

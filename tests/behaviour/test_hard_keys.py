@@ -97,7 +97,8 @@ def test_keys_that_are_unique_at_commit_alone(database: Database, tmp_path: Path
 
 def held(pipeline: Following, table: str) -> list[Any]:
     try:
-        return pipeline.replica(table).to_pylist()
+        rows: list[Any] = pipeline.replica(table).to_pylist()
+        return rows
     except SinkError:
         return []
 
@@ -163,7 +164,7 @@ def test_keys_that_are_equal_and_not_identical(database: Database, tmp_path: Pat
                 assert pipeline.failure is None, pipeline.failure
                 time.sleep(0.2)
         reconciler = Reconciler(pipeline.definition, 20)
-        for table in reconciler.tables([]):
-            report = reconciler.compare(table).report
+        for table_id in reconciler.tables([]):
+            report = reconciler.compare(table_id).report
             assert report.outcome == ("equal in part" if report.not_compared else "equal"), report
-            assert report.reason is None, (ALIKE[int(table.table[1:])], report)
+            assert report.reason is None, (ALIKE[int(table_id.table[1:])], report)

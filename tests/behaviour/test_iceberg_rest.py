@@ -45,7 +45,7 @@ def test_a_pipeline_goes_on_through_a_rest_catalog(database: Database, spark: Sp
 
         def has(value: str) -> bool:
             found = catalog.catalog().table_exists(("shop", "public.t")) and rows()
-            return bool(found) and found[0]["v"] == value
+            return bool(found) and found[0]["v"] == value  # type: ignore[index]
 
         run = Pipeline(definition, session=spark).start()
         until(run, lambda: has("a"))

@@ -37,7 +37,7 @@ def test_kafka_gets_keys_values_tombstones_headers_and_partitions(kafka: Embedde
 def test_kafka_gets_the_time_that_a_record_has_and_else_its_own(kafka: EmbeddedKafka) -> None:
     name = topic(kafka)
     sent = delivery(kafka.bootstrap)
-    row = (name, 0, "k", "v", [])
+    row: tuple[Any, ...] = (name, 0, "k", "v", [])
     before = time.time_ns() // 1_000_000
     sent.send(records(row, row, times=[1_704_164_645_678_999, None]))
     sent.finish()

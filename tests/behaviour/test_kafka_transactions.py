@@ -162,9 +162,8 @@ def test_a_task_of_an_earlier_run_that_was_starting_stops(case: Case, monkeypatc
     newest = case.writer(claim)
     assert newest.starts(SPLIT)
     looks = iter([state.TopicState(), None])
-    monkeypatch.setattr(
-        transactions.state, "read", lambda *given, read=state.read, **how: next(looks, None) or read(*given, **how)
-    )
+    read = state.read
+    monkeypatch.setattr(state, "read", lambda *given, **how: next(looks, None) or read(*given, **how))
     with pytest.raises(FencedError):
         late.starts(SPLIT)
 

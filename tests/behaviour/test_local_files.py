@@ -14,14 +14,19 @@ from pyspark.sql import SparkSession
 from tailrace.pipeline.spark_start import local_files
 
 
+def java(spark: SparkSession) -> Any:
+    """The packages of Spark's JVM."""
+    return spark._jvm
+
+
 @pytest.fixture
 def local(spark: SparkSession) -> Any:
     """The file system that all of the JVM shares."""
-    return spark._jvm.org.apache.hadoop.fs.FileSystem.getLocal(spark._jsc.hadoopConfiguration())
+    return java(spark).org.apache.hadoop.fs.FileSystem.getLocal(spark._jsc.hadoopConfiguration())
 
 
 def path(spark: SparkSession, place: Path) -> Any:
-    return spark._jvm.org.apache.hadoop.fs.Path(str(place))
+    return java(spark).org.apache.hadoop.fs.Path(str(place))
 
 
 def test_files_have_the_permissions_that_hadoop_gives_them(spark: SparkSession, local: Any, tmp_path: Path) -> None:
@@ -30,14 +35,14 @@ def test_files_have_the_permissions_that_hadoop_gives_them(spark: SparkSession, 
         local.create(path(spark, tmp_path / name), True).close()
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o644
         assert not (tmp_path / f".{name}.crc").exists()
-    permission = spark._jvm.org.apache.hadoop.fs.permission.FsPermission("1750")
+    permission = java(spark).org.apache.hadoop.fs.permission.FsPermission("1750")
     local.mkdirs(path(spark, tmp_path / "folder"))
     local.setPermission(path(spark, tmp_path / "folder"), permission)
     assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o1750
 
 
 def test_a_file_that_is_not_there_is_an_error(spark: SparkSession, local: Any, tmp_path: Path) -> None:
-    permission = spark._jvm.org.apache.hadoop.fs.permission.FsPermission("644")
+    permission = java(spark).org.apache.hadoop.fs.permission.FsPermission("644")
     with pytest.raises(Py4JJavaError, match="NoSuchFileException"):
         local.setPermission(path(spark, tmp_path / "none"), permission)
 

@@ -25,7 +25,7 @@ def records(capture: Capture) -> list[dict[str, Any]]:
     for split in capture.plan():
         for chunk in capture.reader.read(split):
             for batch in (*chunk.batches, *chunk.controls):
-                rows += [row for part in encoder.encode(batch) for row in part.to_pylist()]
+                rows += [row for part in encoder.encode(batch) for row in part.to_pylist()]  # type: ignore[arg-type]
     return rows
 
 

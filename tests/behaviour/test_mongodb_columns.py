@@ -88,7 +88,7 @@ def test_rows_of_a_collection_have_columns(
     assert kept["1", "u"]["after"]["item"] == "blue pen"
     assert kept["2", "d"]["after"] is None
     if is_declared:
-        assert frame.schema["after"].dataType.fieldNames() == ["_id", "item", "price", "at", "_rest", "_key"]
+        assert frame.schema["after"].dataType.fieldNames() == ["_id", "item", "price", "at", "_rest", "_key"]  # type: ignore[attr-defined]
         assert json.loads(read["_rest"]) == {"tags": ["a"]}
         assert json.loads(kept["2", "r"]["after"]["_rest"]) == {"odd": {"x": 2**40}}
     else:

@@ -154,9 +154,9 @@ class Line:
         system, _ = located(f"s3a://{self.store.bucket}")
         prefix = f"{self.name}/files/"
         text = lambda key: system.open_input_stream(f"{self.store.bucket}/{key}").read().decode()  # noqa: E731
-        logs = [text(key) for key in self.store.keys(f"{prefix}_spark_metadata/") if not key.endswith((".tmp", "/"))]
+        logs = [text(key) for key in self.store.keys(f"{prefix}_spark_metadata/") if not key.endswith((".tmp", "/"))]  # type: ignore[no-untyped-call]
         files = {json.loads(line)["path"] for log in logs for line in log.splitlines()[1:]}
-        return [line for file in files for line in text(prefix + file.rpartition("/")[2]).splitlines()]
+        return [line for file in files for line in text(prefix + file.rpartition("/")[2]).splitlines()]  # type: ignore[no-untyped-call]
 
     def until(self, condition: Any) -> None:
         """Wait for a condition."""

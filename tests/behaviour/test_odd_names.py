@@ -39,7 +39,7 @@ def tables() -> list[TableId]:
 def every(connection: psycopg.Connection[tuple[object, ...]], statement: str) -> None:
     for number, table in enumerate(tables()):
         name = sql.Identifier(table.schema, table.table)
-        connection.execute(sql.SQL(statement).format(table=name, number=sql.Literal(number)))  # type: ignore[arg-type]
+        connection.execute(sql.SQL(statement).format(table=name, number=sql.Literal(number)))
 
 
 @pytest.mark.long

@@ -98,7 +98,7 @@ def folder(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) 
     """A checkpoint; the other one is reached by Java's classes alone."""
     if request.param == "local":
         return str(tmp_path / "state")
-    conf = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[union-attr]
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
     conf.set(f"fs.viewfs.mounttable.{tmp_path.name.replace('_', '')}.link./state", tmp_path.as_uri())
     return f"viewfs://{tmp_path.name.replace('_', '')}/state/below"
 

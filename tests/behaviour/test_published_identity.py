@@ -118,7 +118,9 @@ def test_identities_that_a_start_would_set_refuse_it(database: Database) -> None
         with pytest.raises(SourceError, match=r"public\.post\.twice"):
             capture.step()
     with database.connect() as connection:
-        (identity,) = connection.execute("SELECT relreplident FROM pg_class WHERE relname = 'post'").fetchone() or ""
+        (identity,) = connection.execute("SELECT relreplident FROM pg_class WHERE relname = 'post'").fetchone() or (
+            None,
+        )
     assert identity == "d"
     assert changes(database) is None
 

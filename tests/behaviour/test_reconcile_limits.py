@@ -126,7 +126,7 @@ def test_partitions_masks_and_columns_left_out(database: Database, tmp_path: Pat
         "column__exclude__list": "public.p.secret",
         "column__mask__with__5__chars": "public.p.code",
     }
-    with following(database, tmp_path, **options) as pipeline:
+    with following(database, tmp_path, **options) as pipeline:  # type: ignore[arg-type]
         found = compared(pipeline, "public.p")
         assert found.outcome == "equal"
         assert [*found.configured] == ["secret", "code"]
@@ -206,7 +206,7 @@ def test_a_blocking_snapshot_that_empties_the_replica_meanwhile(
             time.sleep(0.01)
         # As if the comparison had begun before the signal came, and the server had written no log since.
         monkeypatch.setattr(Reconciler, "_unready", lambda *_: None)
-        monkeypatch.setattr(reconcile.Follower, "reaches", lambda *_: True)
+        monkeypatch.setattr(reconcile.Follower, "reaches", lambda *_: True)  # type: ignore[attr-defined]
         found = compared(pipeline, "public.t", 60)
         assert found.target_rows is not None
         assert found.target_rows < 3000

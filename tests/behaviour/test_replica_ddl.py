@@ -152,7 +152,7 @@ def test_a_rename_broken_off_between_its_commits_is_completed(replica: Replica) 
     replica.write(0, created(order(1)))
     before, renamed = created(order(2)), ddl(bills, previous=ORDERS)
     replica.write(1, before)
-    batch, place = MicroBatch(replica.root, replica.sink.query_id, 1, replica.options), LogPlace(2000, 1)
+    batch, place = MicroBatch(replica.root, replica.sink.query_id, 1, replica.options), LogPlace(2000, 1)  # type: ignore[arg-type]
     rename = Rename(1, "public.orders", "public.bills")
     old, new = (Stop(name, Extent(0, upto=place), rename) for name in ("public.orders", "public.bills"))
     contents.copy(batch, old, new)

@@ -136,7 +136,7 @@ def test_a_run_restarts_if_only_spark_can_read_its_checkpoint(
     spark: SparkSession, database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As a store is one whose keys Spark alone has: here a scheme that Arrow does not know."""
-    hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+    hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()
     hadoop.set("fs.odd.impl", "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme")
     hadoop.set("fs.viewfs.overload.scheme.target.odd.impl", "org.apache.hadoop.fs.LocalFileSystem")
     hadoop.set("fs.viewfs.mounttable.there.link./state", tmp_path.as_uri())

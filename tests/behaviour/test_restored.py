@@ -71,7 +71,7 @@ def test_what_was_written_instead_is_not_passed_over(database: Database) -> None
     """Not by `check`, not by a reader whose batch was planned before, not by a planner."""
     with capturing(database, table__include__list="public.t") as capture:
         streaming(capture)
-        backup = copied(database.server)
+        backup = copied(database.server)  # type: ignore[arg-type]
         insert(database, 4)
         assert read(capture) == [("c", 4)]
         with restored(backup, capture) as there:
@@ -100,7 +100,7 @@ def test_a_copy_of_right_after_the_snapshot(database: Database) -> None:
     with capturing(database) as capture:
         insert(database, 1)
         assert read(capture) == [("r", 1)]
-        backup = copied(database.server)
+        backup = copied(database.server)  # type: ignore[arg-type]
         insert(database, 2)
         assert read(capture) == [("c", 2)]
         with restored(backup, capture) as there:
@@ -114,7 +114,7 @@ def test_what_was_read_and_never_happened_there(database: Database) -> None:
     """Nothing captured was written instead."""
     with capturing(database) as capture:
         streaming(capture)
-        backup = copied(database.server)
+        backup = copied(database.server)  # type: ignore[arg-type]
         # More than a page of log: of a slot on the border of a page it is not certain which commits it sends.
         database.execute("INSERT INTO other SELECT string_agg(md5(n::text), '') FROM generate_series(1, 1000) n")
         for number in (4, 5):

@@ -114,7 +114,7 @@ def test_a_pipeline_that_fails_does_not_stop_the_others_and_files_are_followed(
     put(folder, "bad", database, **{"database.password": "wrong"})
     (folder / "broken.yaml").write_text("name: [", encoding="utf-8")
     with running(folder, port) as process:
-        until(asked, good="streaming", bad="failed", **{"broken.yaml": "failed"})
+        until(asked, good="streaming", bad="failed", **{"broken.yaml": "failed"})  # type: ignore[arg-type]
         assert asked.get("/ready")[0] == 503
         assert asked.get("/health")[0] == 200
         (bad,) = (each for each in asked.json("/health")["pipelines"] if each["name"] == "bad")
@@ -124,7 +124,7 @@ def test_a_pipeline_that_fails_does_not_stop_the_others_and_files_are_followed(
 
         put(folder, "bad", database, "other")
         (folder / "broken.yaml").unlink()
-        until(asked, good="streaming", bad="streaming", **{"broken.yaml": None})
+        until(asked, good="streaming", bad="streaming", **{"broken.yaml": None})  # type: ignore[arg-type]
         assert asked.get("/ready")[0] == 200
         (folder / "good.yaml").unlink()
         until(asked, good=None, bad="streaming")

@@ -97,7 +97,7 @@ def test_sparks_progress_shows_the_lag_and_the_retained_log(
 def test_the_shape_table_has_native_types(spark: SparkSession, shop: Database, tmp_path: Path) -> None:
     given = properties(shop, shape="table", table__include__list="public.orders")
     stream = Stream(spark, given, tmp_path)
-    kinds = {field.name: field.dataType.simpleString() for field in stream.frame().schema["after"].dataType.fields}
+    kinds = {field.name: field.dataType.simpleString() for field in stream.frame().schema["after"].dataType.fields}  # type: ignore[attr-defined]
     assert kinds == {"id": "int", "item": "string", "price": "decimal(9,2)", "day": "date", "at": "timestamp_ntz"}
     stream.run()
     shop.execute("UPDATE orders SET price = 9.99 WHERE id = 3", "DELETE FROM orders WHERE id = 1")
@@ -137,7 +137,7 @@ def test_a_run_that_continues(spark: SparkSession, shop: Database, tmp_path: Pat
     with stream.running(processingTime="50 milliseconds") as query:
         for number in (4, 5, 6):
             shop.execute(f"INSERT INTO orders (id) VALUES ({number})")
-            eventually(lambda number=number: len(stream.rows) == number, query)
+            eventually(lambda number=number: len(stream.rows) == number, query)  # type: ignore[misc]
     assert [payload(row)["after"]["id"] for row in stream.rows] == [1, 2, 3, 4, 5, 6]
 
 

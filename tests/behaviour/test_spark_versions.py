@@ -308,7 +308,7 @@ def test_a_run_says_up_to_when_its_sink_is_complete(orders: Database, tmp_path: 
 @pytest.mark.parametrize("version", RELEASES)
 def test_kafka_has_each_change_once(orders: Database, kafka: EmbeddedKafka, tmp_path: Path, version: str) -> None:
     topic = f"t_{orders.name}.public.orders"
-    sink = {"kafka": {"bootstrap.servers": kafka.bootstrap}}
+    sink: dict[str, object] = {"kafka": {"bootstrap.servers": kafka.bootstrap}}
     pipeline = Pipeline(orders, tmp_path, sink, topic__prefix=f"t_{orders.name}")
     pipeline.once(version)
     orders.execute("UPDATE orders SET note = 'z' WHERE id <= 50")

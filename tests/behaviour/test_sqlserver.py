@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -286,7 +286,7 @@ def test_connections_that_are_cut_are_opened_again(source: SqlServerSource, monk
     cuts = iter([1, 2, 3])
     blocks = ArrowConnection.blocks
 
-    def cut(self: ArrowConnection, statement: str, size: int) -> Iterator[list[Any]]:
+    def cut(self: ArrowConnection, statement: str, size: int) -> Iterator[Sequence[Any]]:
         for number, block in enumerate(blocks(self, statement, size)):
             if number == next(cuts, -1):
                 raise pymssql.OperationalError(20047, b"DBPROCESS is dead or not enabled")
@@ -309,7 +309,7 @@ def test_a_connection_that_is_cut_anywhere_is_logged_and_reconnected(source: Sql
         server = Server(registry.named("sqlserver").load().resolve(given))
         expected = server.ask(lambda connection: connection.rows(question))
         whole = between.links[-1].sent
-        outcomes = set()
+        outcomes = set[object]()
         for between.cut in [*range(1, whole, max(1, whole // 40)), None]:
             server.close()
             try:

@@ -235,7 +235,7 @@ def test_a_table_that_is_captured_later_is_read_if_the_log_lacks_rows_of_it(
             source.run(f"INSERT INTO {table} VALUES (2, 2)")
         for table in ("later", "loose"):
             replica.becomes(table, {"id": 1, "v": 1}, {"id": 2, "v": 2})
-            eventually(lambda table=table: replica.is_complete(table))
+            eventually(lambda table=table: replica.is_complete(table))  # type: ignore[misc]
         replica.running.await_(2)
         assert len(marked(caplog)) == (0 if is_whole else 2)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -82,7 +82,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         found.update(statements)
         run(self, *statements)
 
-    def read(self: ArrowConnection, statement: str, size: int) -> Iterator[list[Any]]:
+    def read(self: ArrowConnection, statement: str, size: int) -> Iterator[Sequence[Any]]:
         found.add(statement)
         return blocks(self, statement, size)
 

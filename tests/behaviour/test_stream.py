@@ -93,7 +93,7 @@ def test_a_read_given_up_in_the_middle_starts_again(
     reading = capture.reader.read(split)
     for _ in range(3):
         next(reading)
-    reading.close()
+    reading.close()  # type: ignore[attr-defined]
     assert ids(rows(capture.reader.read(split))) == list(range(1, 1001))
 
 
@@ -121,7 +121,7 @@ def test_ranges_share_out_the_transactions(database: Database, marking: Capture)
     once = rows(chunks)
     assert len(once) == len(expected)
     assert set(ids(once)) == expected
-    ends = [int(mark["id"].split(":")[1]) for mark in _marks(chunks) if mark["status"] == "END"]
+    ends = [int(str(mark["id"]).split(":")[1]) for mark in _marks(chunks) if mark["status"] == "END"]
     choice = random.Random(7)
     for place in range(3):
         inside = [end - choice.randint(0, 40) for end in choice.sample(ends, 8)]
@@ -135,13 +135,13 @@ def test_ranges_share_out_the_transactions(database: Database, marking: Capture)
 
 
 def _marks(chunks: list[Chunk]) -> list[dict[str, object]]:
-    return [mark for chunk in chunks for mark in chunk.marks.to_pylist()]  # type: ignore[misc]
+    return [mark for chunk in chunks for mark in chunk.marks.to_pylist()]
 
 
 def _known(row: dict[str, object]) -> tuple[object, ...]:
     source = row["source"]
     assert isinstance(source, dict)
-    return row["after"], row["op"], row["ts_us"], source["txId"], source["lsn"]  # type: ignore[return-value]
+    return row["after"], row["op"], row["ts_us"], source["txId"], source["lsn"]
 
 
 @pytest.mark.parametrize("size", [7, 1000])

@@ -147,12 +147,12 @@ def placed(name: str, request: pytest.FixtureRequest) -> Iterator[Place]:
         finally:
             server.drop_database(database.name)
     elif name == "sqlserver":
-        server, database = request.getfixturevalue("sqlserver"), f"verify_{uuid4().hex[:8]}"
+        server, database = request.getfixturevalue("sqlserver"), f"verify_{uuid4().hex[:8]}"  # type: ignore[assignment]
         server.create(database)
         server.execute("EXEC sys.sp_cdc_change_job @job_type = N'capture', @pollinginterval = 0", database=database)
         server.readers_wait = True
         try:
-            yield SqlServerPlace(server, database)
+            yield SqlServerPlace(server, database)  # type: ignore[arg-type]
         finally:
             server.readers_wait = False
             server.drop(database)

@@ -132,4 +132,5 @@ class View:
     def begun(self) -> datetime:
         """When the history begins: the rows of the snapshot hold from then on."""
         read = self.rows.filter(pc.equal(self.rows.column("_op"), "r"))
-        return min(read.column("valid_from").to_pylist())
+        found: datetime = min(read.column("valid_from").to_pylist())
+        return found

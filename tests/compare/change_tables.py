@@ -114,7 +114,7 @@ class RandomScenario(ABC):
         return "heartbeat.action.query" in self._properties
 
     def _setup(self) -> str:
-        lines = []
+        lines: list[str] = []
         for table in self._tables:
             lines += table.statements()
             lines += [self.rows.insert(table) for _ in range(self._chance.randrange(5))]

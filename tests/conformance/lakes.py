@@ -80,7 +80,7 @@ class IcebergCatalog(TestedLake):
         there = self._catalog(folder).load_table(("lake", folder_of(table)))
         # Keys of documents are text.
         is_text = isinstance(there.schema().find_field(KEY).field_type, StringType)
-        there.delete(In(KEY, [str(key) if is_text else key for key in keys]))
+        there.delete(In(KEY, [str(key) if is_text else key for key in keys]))  # type: ignore[call-arg, arg-type]
 
     def retype(self, folder: Path, table: str, column: str) -> None:
         there = self._catalog(folder).load_table(("lake", folder_of(table)))

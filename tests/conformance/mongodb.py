@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 from uuid import uuid4
@@ -81,7 +81,11 @@ class MongoSource(Source):
     @override
     def commit(self, *changes: Change) -> None:
         with self.client.start_session() as session:
-            session.with_transaction(lambda session: [self._change(change, session) for change in changes])
+            session.with_transaction(lambda session: self._changes(changes, session))
+
+    def _changes(self, changes: Sequence[Change], session: Any) -> None:
+        for change in changes:
+            self._change(change, session)
 
     @override
     def roll_back(self, *changes: Change) -> None:

@@ -56,7 +56,7 @@ class PostgresSource(Source):
     def execute(self, statement: str | sql.Composed) -> None:
         """Run one statement."""
         with self.connect() as connection:
-            connection.execute(statement)  # type: ignore[arg-type]
+            connection.execute(statement)
 
     def close(self) -> None:
         """Close the connections of all threads."""

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -181,7 +181,7 @@ class Subject(ABC):
 
     connector: str
     """The name in the registry."""
-    cannot: Mapping[str, str] = {}
+    cannot: ClassVar[Mapping[str, str]] = {}
     """Names of tests without `test_`, or their parameters in brackets as well: the reason is printed in the report."""
 
     long: frozenset[str] = frozenset()

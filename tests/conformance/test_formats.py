@@ -87,7 +87,7 @@ def test_cloud_events_whose_data_are_avro(
     line, prefix, table = started(subject, source, folder, kafka, properties)
     found = []
     for message in written(line, source, spark, kafka, prefix, table):
-        key = source.key(json.loads(message.key())["payload"])
+        key = source.key(json.loads(message.key() or b"")["payload"])
         event = read(registry, message.value())
         if event is None:
             found.append((key, None))

@@ -31,7 +31,7 @@ def test_kafka_has_each_event_once(
     assert started.run.progress().topics == (name,)
     line.once(spark)
     found = [
-        (source.key(json.loads(message.key())["payload"]), _operation(message.value()))
+        (source.key(json.loads(message.key() or b"")["payload"]), _operation(message.value()))
         for message in consumed(kafka, name)
     ]
     assert sorted(found[:2]) == [(1, "r"), (2, "r")]

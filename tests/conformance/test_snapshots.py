@@ -50,7 +50,7 @@ def row(key: int) -> Row:
 @pytest.fixture(scope="module")
 def runs(subject: Subject, source: Source, folder: Path, spark: SparkSession, request: pytest.FixtureRequest) -> Runs:
     """Two runs of a pipeline of each mode that a selected test needs, two modes at a time."""
-    selected = [item.callspec.params for item in request.session.items if getattr(item, "callspec", None) is not None]
+    selected = [call.params for item in request.session.items if (call := getattr(item, "callspec", None)) is not None]
     wanted = {given["mode"] for given in selected if "mode" in given and given.get("subject") is subject}
     source.create("items")
     source.commit(Insert("items", row(1)), Insert("items", row(2)))

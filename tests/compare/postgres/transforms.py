@@ -6,8 +6,10 @@ from random import Random
 
 _DEBEZIUM, _APACHE = "io.debezium.transforms.", "org.apache.kafka.connect.transforms."
 
+_Transform = tuple[str, dict[str, str], dict[str, tuple[str, ...]]]
+
 # type, then settings that are always given, then settings that are given in half of the cases
-_UNWRAP = (
+_UNWRAP: _Transform = (
     f"{_DEBEZIUM}ExtractNewRecordState",
     {},
     {
@@ -19,7 +21,7 @@ _UNWRAP = (
         "add.fields.prefix": ("x_", ""),
     },
 )
-_OTHERS = (
+_OTHERS: tuple[_Transform, ...] = (
     (
         f"{_DEBEZIUM}ByLogicalTableRouter",
         {"topic.regex": r"srv\.(.*)", "topic.replacement": "all.$1"},
@@ -34,7 +36,7 @@ _OTHERS = (
     (f"{_DEBEZIUM}TimezoneConverter", {"converted.timezone": "Europe/Paris"}, {}),
     (f"{_APACHE}RegexRouter", {"regex": r"srv\.public\.(.*)", "replacement": "cdc_$1"}, {}),
 )
-_OF_ROWS = (
+_OF_ROWS: tuple[_Transform, ...] = (
     (f"{_APACHE}ReplaceField$Value", {"exclude": "c1,c2"}, {"renames": ("c3:third", "n:number")}),
     (
         f"{_APACHE}InsertField$Value",

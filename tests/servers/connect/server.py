@@ -54,7 +54,7 @@ class ConnectServer(ServerProcess):
         submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
         command = [submit, "--master", "local[2]", *self._settings, "--class", _CLASS, "spark-internal"]
         surroundings = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": _paths()}
-        self._launch(command, {"cwd": self._home, "env": {**os.environ, **surroundings}})
+        self._launch(command, {"cwd": self._home, "env": {**os.environ, **surroundings}})  # type: ignore[arg-type]
         deadline = time.monotonic() + _START_SECONDS
         while not self._answers():
             if not self.running or time.monotonic() > deadline:

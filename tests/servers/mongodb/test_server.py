@@ -40,14 +40,14 @@ def test_a_set_of_three_elects_another_primary() -> None:
 def test_authentication_and_encryption() -> None:
     with ReplicaSet(auth=True, tls=True) as server:
         server.create_user("cdc", "p@ss:word", [{"role": "read", "db": "shop"}])
-        with MongoClient(server.url("cdc", "p@ss:word")) as client:
+        with MongoClient(server.url("cdc", "p@ss:word")) as client:  # type: ignore[var-annotated]
             assert list(client.shop.orders.find()) == []
             with pytest.raises(OperationFailure, match="not authorized"):
                 client.shop.orders.insert_one({})
-        with MongoClient(server.url("cdc", "wrong")) as client, pytest.raises(OperationFailure, match="Authentication"):
+        with MongoClient(server.url("cdc", "wrong")) as client, pytest.raises(OperationFailure, match="Authentication"):  # type: ignore[var-annotated]
             client.shop.orders.find_one()
         plain = f"mongodb://{server.hosts}/?replicaSet={NAME}"
-        with MongoClient(plain, serverSelectionTimeoutMS=500) as client, pytest.raises(ServerSelectionTimeoutError):
+        with MongoClient(plain, serverSelectionTimeoutMS=500) as client, pytest.raises(ServerSelectionTimeoutError):  # type: ignore[var-annotated]
             client.shop.orders.find_one()
 
 
@@ -55,7 +55,7 @@ def test_the_newer_server_splits_large_events() -> None:
     with ReplicaSet(version=binary.NEWER) as server, server.client() as client:
         client.shop.create_collection("files", changeStreamPreAndPostImages={"enabled": True})
         files = client.shop.files
-        pipeline = [{"$changeStreamSplitLargeEvent": {}}]
+        pipeline = [{"$changeStreamSplitLargeEvent": {}}]  # type: ignore[var-annotated]
         with files.watch(pipeline, full_document="required", full_document_before_change="required") as stream:
             files.insert_one({"_id": 1, "body": Binary(bytes(9_000_000))})
             files.replace_one({"_id": 1}, {"body": Binary(bytes(9_000_000))})

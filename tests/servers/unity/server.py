@@ -34,9 +34,9 @@ def problems(value: Any, schema: dict[str, Any], where: str = "body") -> Iterato
     elif "enum" in schema and value not in schema["enum"]:
         yield f"{where} is {value}, which is none of {schema['enum']}"
     elif kind == "object":
-        for name in {*schema.get("required", ())} - {*value}:
+        for name in {*schema.get("required", ())} - {*value}:  # type: ignore[misc]
             yield f"{where}.{name} is missing"
-        for name, each in value.items():
+        for name, each in value.items():  # type: ignore[attr-defined]
             known = schema.get("properties", {}).get(name) or schema.get("additionalProperties")
             yield from [f"{where}.{name} is unknown"] if known is None else problems(each, known, f"{where}.{name}")
 

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.config import Config
-from tailrace.connectors.ports import Position
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
@@ -31,7 +30,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, order=True)
-class Line(Position):
+class Line:
     """A position: after a line of a file. Implements Position; the texts are in the order of the log."""
 
     file: str = ""
@@ -132,7 +131,8 @@ class Log:
 
 def table_of(change: dict[str, Any]) -> TableId:
     """The table of a change."""
-    return TableId(*change["table"], DATABASE_SCHEMA_TABLE)
+    database, schema, name = change["table"]
+    return TableId(database, schema, name, DATABASE_SCHEMA_TABLE)
 
 
 def apply(tables: dict[TableId, Content], change: dict[str, Any]) -> None:

@@ -1,5 +1,8 @@
 """DBRefs, deep nesting, odd field names, documents of every BSON type, in all that an event has."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from bson import Binary, Code, DBRef, Decimal128, Int64, MaxKey, MinKey, ObjectId, Regex, Timestamp
 from bson.datetime_ms import DatetimeMS
 
@@ -45,7 +48,7 @@ EVERYTHING = {
 }
 
 
-def setup(client):
+def setup(client: Any) -> None:
     client.inventory.create_collection("docs", changeStreamPreAndPostImages={"enabled": True})
     client.inventory.docs.insert_one({"_id": 0, **EVERYTHING})
     for number, key in enumerate(
@@ -68,7 +71,7 @@ def setup(client):
         client.inventory.keys.insert_one({"_id": key, "n": number})
 
 
-def run(client):
+def run(client: Any) -> Iterator[str]:
     docs, keys = client.inventory.docs, client.inventory.keys
     docs.insert_one({"_id": 1, **EVERYTHING})
     yield "wait"

@@ -1,5 +1,8 @@
 """The update operators in envelopes, with fields that are excluded."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from tests.compare.mongodb.cases.update_operators import FIRST
 from tests.compare.mongodb.cases.update_operators import run as play
 
@@ -10,10 +13,10 @@ PROPERTIES = {
 }
 
 
-def setup(client):
+def setup(client: Any) -> None:
     client.db1.create_collection("docs", changeStreamPreAndPostImages={"enabled": True})
     client.db1.docs.insert_one(FIRST)
 
 
-def run(client):
+def run(client: Any) -> Iterator[str]:
     yield from play(client)

@@ -1,5 +1,8 @@
 """Excluded fields: nested, in arrays of documents and of arrays, below numbered places, parents that go."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from bson import ObjectId
 
 PROPERTIES = {
@@ -11,7 +14,7 @@ PROPERTIES = {
 }
 
 
-def documents(one):
+def documents(one: object) -> dict[str, object]:
     return {
         "_id": one,
         "name": "Sally",
@@ -30,13 +33,13 @@ def documents(one):
     }
 
 
-def setup(client):
+def setup(client: Any) -> None:
     for name in ("c1", "c2"):
         client.dbA.create_collection(name, changeStreamPreAndPostImages={"enabled": True})
         client.dbA[name].insert_one(documents(1))
 
 
-def run(client):
+def run(client: Any) -> Iterator[str]:
     one = client.dbA.c1
     for collection in (one, client.dbA.c2):
         collection.insert_one(documents(2))

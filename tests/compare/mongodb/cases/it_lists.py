@@ -1,5 +1,8 @@
 """Lists by expressions, names of other characters, pre-images, ids of every type, a part of the snapshot."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from bson import Int64, ObjectId, Regex, Timestamp
 
 PROPERTIES = {
@@ -17,13 +20,13 @@ COMPARE = {"any_snapshot_order": True}
 PLACES = (("dbit", "dbz865_my@coll"), ("dbit", "exc1"), ("dbit", "c"), ("inc1", "c1"), ("inc1", "c2"), ("other", "c"))
 
 
-def setup(client):
+def setup(client: Any) -> None:
     for database, name in PLACES:
         client[database].create_collection(name, changeStreamPreAndPostImages={"enabled": True})
         client[database][name].insert_many([{"_id": 1, "op": "x"}, {"_id": 2, "op": {"op": 1}}])
 
 
-def run(client):
+def run(client: Any) -> Iterator[str]:
     for database, name in PLACES:
         collection = client[database][name]
         collection.insert_one({"_id": {"a": 1, "b": [1, {"c": None}]}, "v": 1})

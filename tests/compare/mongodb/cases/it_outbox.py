@@ -1,5 +1,8 @@
 """The outbox: schema versions, timestamps, headers and envelopes, empty payloads, ids of several types."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from bson import Int64, ObjectId
 
 PROPERTIES = {
@@ -13,7 +16,7 @@ PROPERTIES = {
 }
 
 
-def row(id_, payload, **more):
+def row(id_: object, payload: object, **more: object) -> dict[str, object]:
     return {
         "_id": id_,
         "aggregateid": Int64(123),
@@ -28,11 +31,11 @@ def row(id_, payload, **more):
     }
 
 
-def setup(client):
+def setup(client: Any) -> None:
     client.db.create_collection("outbox")
 
 
-def run(client):
+def run(client: Any) -> Iterator[str]:
     box = client.db.outbox
     id_ = ObjectId("000000000000000000000000")
     box.insert_one(row(ObjectId("1" * 24), {"_id": id_, "fullName": "John Doe", "asset": Int64(100000)}))

@@ -1,5 +1,8 @@
 """A change stream of one collection."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from tests.compare.mongodb.cases import it_lists
 
 PROPERTIES = {
@@ -10,11 +13,11 @@ PROPERTIES = {
 }
 
 
-def setup(client):
+def setup(client: Any) -> None:
     it_lists.setup(client)
 
 
-def run(client):
+def run(client: Any) -> Iterator[str]:
     for name in ("c", "exc1"):
         collection = client.dbit[name]
         collection.insert_one({"_id": 5, "v": 1})

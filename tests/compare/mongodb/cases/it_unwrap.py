@@ -1,6 +1,8 @@
 """Rows of nested documents, matrices, DBRefs, odd names, ids of all types, with metadata that is not there."""
 
 import datetime
+from collections.abc import Iterator
+from typing import Any
 from uuid import UUID
 
 from bson import DBRef, Decimal128, Int64, ObjectId
@@ -34,11 +36,11 @@ DOCUMENTS = (
 )
 
 
-def setup(client):
+def setup(client: Any) -> None:
     client.db1.a.insert_many(DOCUMENTS[:3])
 
 
-def run(client):
+def run(client: Any) -> Iterator[str]:
     client.db1.a.insert_many(DOCUMENTS[3:])
     yield "wait"
     for change in (

@@ -1,5 +1,7 @@
 """The same documents, with updates that bring no whole documents, and pre-images."""
 
+from typing import Any
+
 from tests.compare.mongodb.cases import it_unwrap
 
 PROPERTIES = {
@@ -12,7 +14,7 @@ PROPERTIES = {
 }
 
 
-def setup(client):
+def setup(client: Any) -> None:
     client.db1.create_collection("a", changeStreamPreAndPostImages={"enabled": True})
     it_unwrap.setup(client)
 

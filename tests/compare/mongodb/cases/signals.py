@@ -1,5 +1,8 @@
 """Incremental snapshots: conditions, keys of one type each, a stop, expressions, unknown signals; notifications."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from bson import Int64, ObjectId
 
 PROPERTIES = {
@@ -12,7 +15,7 @@ PROPERTIES = {
 COMPARE = {"settle_seconds": 3, "unordered_reads": True, "any_snapshot_order": True}
 
 
-def setup(client):
+def setup(client: Any) -> None:
     db = client.db1
     db.numbers.insert_many([{"_id": number, "v": number % 2} for number in range(1, 8)])
     db.texts.insert_many([{"_id": text, "v": 1} for text in ("a", "B", "c d", "é", "")])
@@ -22,7 +25,7 @@ def setup(client):
     db.create_collection("empty")
 
 
-def run(client):
+def run(client: Any) -> Iterator[str]:
     db = client.db1
     signals = (
         ("execute-snapshot", {"data-collections": ["db1.numbers", "db1.texts"]}),

@@ -1,5 +1,8 @@
 """A snapshot by filters of collections, in several databases, with names of other characters."""
 
+from collections.abc import Iterator
+from typing import Any
+
 PROPERTIES = {
     "snapshot.collection.filter.overrides": "db1.docs,db2.odd-name",
     "snapshot.collection.filter.overrides.db1.docs": "{ _id: { $gt: 1 } }",
@@ -12,7 +15,7 @@ PROPERTIES = {
 COMPARE = {"any_snapshot_order": True}
 
 
-def setup(client):
+def setup(client: Any) -> None:
     client.db1.docs.insert_many([{"_id": number} for number in range(5)])
     client.db1.others.insert_many([{"_id": number} for number in range(2)])
     client.db2["odd-name"].insert_many([{"_id": 1, "a": {"b": "x"}}, {"_id": 2}])
@@ -23,7 +26,7 @@ def setup(client):
     client.db1.capped.insert_one({"_id": 1})
 
 
-def run(client):
+def run(client: Any) -> Iterator[str]:
     client.db1.docs.update_one({"_id": 0}, {"$set": {"x": 1}})
     yield "wait"
     client.db2["odd-name"].delete_one({"_id": 2})

@@ -1,5 +1,8 @@
 """Transactions with metadata: several collections, an abort, filtered collections, a restart."""
 
+from collections.abc import Iterator
+from typing import Any
+
 PROPERTIES = {
     "provide.transaction.metadata": "true",
     "collection.exclude.list": "db1.hidden",
@@ -7,13 +10,13 @@ PROPERTIES = {
 }
 
 
-def setup(client):
+def setup(client: Any) -> None:
     for name in ("a", "b", "hidden"):
         client.db1.create_collection(name)
     client.db1.a.insert_one({"_id": 0})
 
 
-def run(client):
+def run(client: Any) -> Iterator[str]:
     db = client.db1
     with client.start_session() as session:
         with session.start_transaction():

@@ -1,5 +1,8 @@
 """The update operators of fields and arrays, as rows by ExtractNewDocumentState."""
 
+from collections.abc import Iterator
+from typing import Any
+
 PROPERTIES = {
     "capture.mode": "change_streams",
     "transforms": "unwrap",
@@ -21,13 +24,13 @@ FIRST = {
 }
 
 
-def setup(client):
+def setup(client: Any) -> None:
     client.db1.docs.insert_one(FIRST)
 
 
-def run(client):
+def run(client: Any) -> Iterator[str]:
     docs = client.db1.docs
-    for change in (
+    changes: tuple[Any, ...] = (
         {"$inc": {"a": 1}},
         {"$mul": {"a": 2.5}},
         {"$rename": {"b": "bb"}},
@@ -54,7 +57,8 @@ def run(client):
         {"$currentDate": {}},
         [{"$set": {"c": {"$slice": ["$c", 1]}}}],
         [{"$replaceWith": {"_id": 1, "whole": True}}],
-    ):
+    )
+    for change in changes:
         if change != {"$currentDate": {}}:
             docs.update_one({"_id": 1}, change)
             yield "wait"
