@@ -87,9 +87,9 @@ class Capture:
         `start` itself when there is nothing new. Raises OffsetError for another source's checkpoint and for a log that
         is lost, SourceError.
         """
-        here = self._position(start)
-        there = self._newest = self._planner.head(here, limit, until)
-        return start if there is here else there.to_json(self._connector.text)
+        begin = self._position(start)
+        end = self._newest = self._planner.head(begin, limit, until)
+        return start if end is begin else end.to_json(self._connector.text)
 
     def latest(self) -> dict[str, Any] | None:
         """Where the log ended at the last call of `head`, and how far that call's offset is behind; None before it.

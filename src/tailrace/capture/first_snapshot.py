@@ -57,9 +57,9 @@ class FirstSnapshot:
         if reached.phase == SNAPSHOT and reached.reading is not None:
             if not self._initial.has_begun and self._is_lost_amid(reached):
                 return self._again(reached, log_end)
-            there = self._next_batch(reached, reached.reading, limit)
-            if there != reached:
-                return there
+            following = self._next_batch(reached, reached.reading, limit)
+            if following != reached:
+                return following
         if self._mode.streams and self._reads_again(reached, is_start=is_start):
             return (
                 self._again(reached, log_end)

@@ -91,13 +91,13 @@ class Planner:
         self._lag.look(time.time(), log_end.position)
         if reached.phase == SNAPSHOT and not self._first.has_begun:
             self._tables.look_before(self.config, reached)
-        there = self._first.next(reached, log_end, is_start=is_start, limit=limit)
-        if there is not None:
-            there = there.at(log=self._tables.noted(reached.log, there.log))
-        if there is not None and reached.phase == BEGIN and self._adhoc is not None:
-            return there.at(progress=self._adhoc.before())
-        if there is not None:
-            return there
+        offset = self._first.next(reached, log_end, is_start=is_start, limit=limit)
+        if offset is not None:
+            offset = offset.at(log=self._tables.noted(reached.log, offset.log))
+        if offset is not None and reached.phase == BEGIN and self._adhoc is not None:
+            return offset.at(progress=self._adhoc.before())
+        if offset is not None:
+            return offset
         if not self._mode.streams:
             return reached
         self._first.close()
@@ -107,18 +107,18 @@ class Planner:
             self._notices = self._connector.notices_at_restart
         return self._next_of_log(reached, log_end, limit, until, warnings, is_start=is_start)
 
-    def behind(self, there: Offset) -> dict[str, Any] | None:
+    def behind(self, offset: Offset) -> dict[str, Any] | None:
         """What is left of the log behind an offset that `head` gave, for Spark's progress; None before `head`."""
         if self._log_end is None:
             return None
         end, now = self._log_end, time.time()
-        here = there.position if there.phase == STREAM else None
+        position = offset.position if offset.phase == STREAM else None
         found: dict[str, Any] = {"position": self._connector.text(end.position)}
-        if here is not None:
-            found["lag_ms"] = round(self._lag.seconds(now, here) * 1000)
-            if (until := self._complete.at(here)) is not None:
+        if position is not None:
+            found["lag_ms"] = round(self._lag.seconds(now, position) * 1000)
+            if (until := self._complete.at(position)) is not None:
                 found["complete_us"] = until
-        return found | dict(self._connector.measures(here, end))
+        return found | dict(self._connector.measures(position, end))
 
     def plan(self, start: Offset, end: Offset) -> Sequence[Any]:
         """The splits of the batch from `start` to `end`, which an earlier process may have planned."""
@@ -207,9 +207,9 @@ class Planner:
         advanced = self._tables.noted(reached.log, advanced)
         if has_notes:
             step = replace(step, notes=(*step.notes, *self._tables.take(self.config)))
-        there = reached.at(phase=STREAM, position=end, ts_us=now, log=advanced, progress=step.progress, reading=None)
-        self._kept = there.to_json(self._connector.text), step
-        return there
+        offset = reached.at(phase=STREAM, position=end, ts_us=now, log=advanced, progress=step.progress, reading=None)
+        self._kept = offset.to_json(self._connector.text), step
+        return offset
 
     def _furthest(self, start: Any, newest: Any, limit: int | None, until: Any) -> Any:
         """How far the next batch may read."""

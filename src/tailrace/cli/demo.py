@@ -187,9 +187,9 @@ class Demo:
         self.screen.say("The shop is closed; the replica catches up")
         goal = self.admin.state().log_end
         deadline = time.monotonic() + CATCH_UP_SECONDS
-        while (here := self._position()) is None or here < goal:
+        while (position := self._position()) is None or position < goal:
             if running.await_(0.2) or time.monotonic() > deadline:
-                reached = "nothing" if here is None else here.to_text()
+                reached = "nothing" if position is None else position.to_text()
                 raise TailraceError(f"the replica has {reached} of the log up to {goal.to_text()} and did not catch up")
 
     def _position(self) -> Position | None:

@@ -172,13 +172,13 @@ def checkpoint_position(definition: Definition) -> str:
 
     try:
         done = position(definition.checkpoint).committed
-        here = None if done is None else definition.admin().position(done.offset)
+        reached = None if done is None else definition.admin().position(done.offset)
     except TailraceError as error:
         log.info("the position of the checkpoint cannot be read: %s", error)
         return ""
     if done is None:
         return "the checkpoint has none yet"
-    place = done.offset.get("phase") if here is None else here.to_text()
+    place = done.offset.get("phase") if reached is None else reached.to_text()
     return f"the checkpoint is at micro-batch {done.number}" + (f", {place}" if place else "")
 
 

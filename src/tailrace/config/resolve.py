@@ -202,9 +202,9 @@ class _Reading:
 
     def _take_foreign(self, name: str, foreign: Foreign, protecting: Option[object] | None) -> None:
         """What is like a property that protects, or means the same as one here, is an error as a misspelt name is."""
-        here = foreign.counterpart(self.table)
-        remedy = f"here it is {here.name}" if here else "remove it"
-        if protecting is None and (here is None or not here.protects):
+        counterpart = foreign.counterpart(self.table)
+        remedy = f"here it is {counterpart.name}" if counterpart else "remove it"
+        if protecting is None and (counterpart is None or not counterpart.protects):
             self.warnings.append(Problem(without_salt(name), f"{foreign.whose}, ignored", remedy))
             return
         self.problems.append(Problem(_shown(name, protecting), foreign.whose, f"{remedy}; {_NEVER}"))

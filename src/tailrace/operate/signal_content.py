@@ -19,14 +19,14 @@ from tailrace.snapshot.signals import BLOCKING, INCREMENTAL
 def refuse_unknown(definition: Definition, names: list[str]) -> None:
     """Raises ConfigError for a table or expression that no captured table matches; a pipeline only warns."""
     captures = TableFilter.from_config(captured_by(definition.config(), position_of(definition))).captures
-    there = [table.name for table in definition.admin().overview() if captures(table.id)]
-    for name, found in zip(names, matching(names, there, ignore_case=False), strict=True):
+    captured = [table.name for table in definition.admin().overview() if captures(table.id)]
+    for name, found in zip(names, matching(names, captured, ignore_case=False), strict=True):
         if isinstance(found, str):
             raise ConfigError(f"is no regular expression: {found}", where=name, remedy="Correct it.")
-        if not found and name.replace('"', "") not in there:
-            near = difflib.get_close_matches(name, there, n=1)
+        if not found and name.replace('"', "") not in captured:
+            near = difflib.get_close_matches(name, captured, n=1)
             hint = f"Did you mean {near[0]}? " if near else ""
-            remedy = f"{hint}A table is captured by `tailrace add`; it is captured now: {', '.join(there[:10])}."
+            remedy = f"{hint}A table is captured by `tailrace add`; it is captured now: {', '.join(captured[:10])}."
             raise ConfigError("no captured table matches", where=name, remedy=remedy)
 
 

@@ -225,17 +225,17 @@ def source_look(
     config = definition.config()
     found = known or position_of(definition)
     admin = definition.package().admin(captured_by(config, found))
-    here, planned = (None if each is None else admin.position(each) for each in found.offsets)
+    committed, planned = (None if each is None else admin.position(each) for each in found.offsets)
     try:
         server = _answered(lambda: admin.state(found.pipeline), patience)
         reading = first(found, server, lambda: estimate(admin, config), time.time())
         if problems is None:
             problems = asked(admin, found, compares=compares)
-        return SourceLook(found, here, planned, server, reading, problems)
+        return SourceLook(found, committed, planned, server, reading, problems)
     except SourceError as error:
         failures = definition.package().connector(config).snapshots.failures
         is_away = isinstance(error, SourceAwayError) or failures.is_transient(error)
-        return SourceLook(found, here, planned, None, None, (unasked(error, is_away=is_away),))
+        return SourceLook(found, committed, planned, None, None, (unasked(error, is_away=is_away),))
 
 
 def _answered(ask: Callable[[], SourceState], patience: float | None) -> SourceState:

@@ -68,7 +68,7 @@ def refuse_ahead(session: SparkSession, path: str, planned: int) -> None:
     beyond = sorted(number for number in written if number > planned)
     if not beyond:
         return
-    here = f"the checkpoint has planned no more than {planned}" if planned >= 0 else "the checkpoint is new"
+    state = f"the checkpoint has planned no more than {planned}" if planned >= 0 else "the checkpoint is new"
     remedy = "put the newest checkpoint back; or begin again with another `path` and another `checkpoint`"
     if planned >= 0 and not any(written[number].endswith(_COMPACT) for number in beyond):
         files = ", ".join(written[number] for number in beyond)
@@ -77,7 +77,7 @@ def refuse_ahead(session: SparkSession, path: str, planned: int) -> None:
             "and their rows are written again (other readers find them twice)"
         )
     raise SinkError(
-        f"micro-batch {beyond[-1]} is written already, and {here}: it was copied back, lost its newest files, or is "
+        f"micro-batch {beyond[-1]} is written already, and {state}: it was copied back, lost its newest files, or is "
         "not the one that wrote this path. Spark's file sink would skip new rows under the known numbers",
         where=path,
         remedy=remedy,

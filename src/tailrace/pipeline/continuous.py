@@ -132,8 +132,8 @@ class Continuous:
         """The table whose turn it is, of those that are followed; None if all were compared not long ago."""
         now = time.monotonic()
         if not self._order:
-            with reconciler.follower.admin.now() as there:
-                self._order = list(there.followed())
+            with reconciler.follower.admin.now() as source:
+                self._order = list(source.followed())
             names = {table.unique for table in self._order}
             self._tables = {name: each for name, each in self._tables.items() if name in names}
         while self._order:

@@ -65,10 +65,10 @@ class Follower:
         def is_reached(reached: Position | None) -> bool:
             return reached is not None and (goal is None or not reached < goal)
 
-        here = self.position()
-        if is_reached(here):
+        position = self.position()
+        if is_reached(position):
             return True
-        if self._stuck == (here,):
+        if self._stuck == (position,):
             return False
         reached = self.until(lambda: is_reached(self.position()))
         self._stuck = None if reached else (self.position(),)
@@ -101,10 +101,10 @@ class Follower:
 
     def position_text(self) -> str:
         """How far the pipeline is, and how far behind the server, for a message."""
-        here, server = self.position(), self._package.admin(self._config).state()
-        if here is None:
+        position, server = self.position(), self._package.admin(self._config).state()
+        if position is None:
             return "the pipeline has not finished its first snapshot"
         state = "lags" if server.idle is None else f"does not run ({server.idle})"
-        distance = server.log_end.distance(here)
+        distance = server.log_end.distance(position)
         behind = f"{max(0, distance):,} bytes of log behind" if distance is not None else "behind"
-        return f"the pipeline {state}: it is at {here.to_text()}, {behind} the server"
+        return f"the pipeline {state}: it is at {position.to_text()}, {behind} the server"

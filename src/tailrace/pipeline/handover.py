@@ -21,8 +21,8 @@ def debezium_offsets(definition: Definition) -> tuple[dict[str, Any], list[str]]
     demand_stopped(definition.checkpoint, "the pipeline moves its position")
     committed = position_of(definition).committed
     admin = definition.admin()
-    here = None if committed is None else admin.position(committed.offset)
-    if committed is None or here is None or committed.offset.get("phase") != STREAM:
+    position = None if committed is None else admin.position(committed.offset)
+    if committed is None or position is None or committed.offset.get("phase") != STREAM:
         raise OffsetError(
             "the pipeline has no position in the log yet",
             where=definition.checkpoint,
@@ -30,4 +30,4 @@ def debezium_offsets(definition: Definition) -> tuple[dict[str, Any], list[str]]
         )
     progress = Progress.from_json(committed.offset.get("snapshots"))
     unfinished = [request.table for request in progress.queue] + [each.table for each in progress.incomplete]
-    return connect_json(admin.as_debezium(here)), unfinished
+    return connect_json(admin.as_debezium(position)), unfinished

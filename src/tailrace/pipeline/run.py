@@ -285,7 +285,7 @@ class Run:
             batch_seconds=last.get("durationMs", {}).get("triggerExecution", 0) / 1000,
             offset=offset,
             snapshot=self._snapshot(offset),
-            position=None if (here := self._admin.position(offset)) is None else here.to_text(),
+            position=None if (position := self._admin.position(offset)) is None else position.to_text(),
             latest=offset_of(last, "latestOffset"),
             activity=activity,
             activity_seconds=activity_seconds,

@@ -102,9 +102,9 @@ def folder(definition: Definition) -> Iterator[Finding]:
         what = f"{path} is a file" if file == Path(path) else f"{path} cannot be made, as {file} is a file"
         yield Finding(name, False, what, f"set {name} to a folder, or to one to be made")
         return
-    there = next(each for each in (Path(path), *Path(path).parents) if os.path.exists(each))  # noqa: PTH110
-    if not os.access(there, os.W_OK | os.X_OK):
-        what = f"this user may not write to the folder {there}"
+    folder = next(each for each in (Path(path), *Path(path).parents) if os.path.exists(each))  # noqa: PTH110
+    if not os.access(folder, os.W_OK | os.X_OK):
+        what = f"this user may not write to the folder {folder}"
         yield Finding(name, False, what, f"give this user the right to write there, or set {name} to another folder")
 
 

@@ -72,8 +72,10 @@ class HeaderFrom:
         side = records.key if self.key else records.value
         if side is None:
             return [records]
-        there = flags(side.values.is_valid())
-        present, absent = records.split(there) if not there.all() else (records, records.take(np.empty(0, np.int64)))
+        is_present = flags(side.values.is_valid())
+        present, absent = (
+            records.split(is_present) if not is_present.all() else (records, records.take(np.empty(0, np.int64)))
+        )
         side = present.key if self.key else present.value
         if not len(present) or side is None:
             return [records]

@@ -103,13 +103,13 @@ class _Row:
 
     @staticmethod
     def of(part: RecordPart, least: int) -> _Row:
-        there = flags(part.values.is_valid())
+        is_present = flags(part.values.is_valid())
         lengths = {
-            name: np.where(there & (found > least), found, 0)
+            name: np.where(is_present & (found > least), found, 0)
             for name, field in part.fields()
             if (found := _length(with_default(field))) is not None
         }
-        return _Row(part, lengths, sum(lengths.values(), np.zeros(len(there), np.int64)))
+        return _Row(part, lengths, sum(lengths.values(), np.zeros(len(is_present), np.int64)))
 
     def without(self, excess: Integers) -> RecordPart:
         """The image with that much less, spread over its fields."""

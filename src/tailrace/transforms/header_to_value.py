@@ -48,8 +48,8 @@ class HeaderToValue:
         used = [header for header in events.headers if header.name in self.names]
         if not len(events) or not used:
             return [records]
-        there = np.stack([header.where(len(events)) for header in used], axis=1)
-        kinds, codes = np.unique(there, axis=0, return_inverse=True)
+        present = np.stack([header.where(len(events)) for header in used], axis=1)
+        kinds, codes = np.unique(present, axis=0, return_inverse=True)
         groups = [events.take(np.flatnonzero(codes.reshape(-1) == code)) for code in range(len(kinds))]
         return [nulls, *(self._with_fields(group) for group in groups)]
 

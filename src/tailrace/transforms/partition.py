@@ -55,9 +55,9 @@ class PartitionRouting:
         op = texts(require(events.value, "op", "PartitionRouting"), "op")
         total, found = np.zeros(len(events), np.int64), np.zeros(len(events), np.bool_)
         for path in self.fields:
-            hashes, there = self._hashes(events.value, path, flags(pc.equal(op, literal(DELETE))))
+            hashes, present = self._hashes(events.value, path, flags(pc.equal(op, literal(DELETE))))
             total += hashes
-            found |= there
+            found |= present
         found &= ~flags(pc.is_in(op, pa.array(_OTHERS, pa.string())))
         number = total & _LARGEST
         number = np.where(number == _LARGEST, 0, number) % self.partitions
@@ -76,8 +76,8 @@ class PartitionRouting:
             if part.schema.type != "struct" or not part.has(name):
                 return np.zeros(len(deleted), np.int64), np.zeros(len(deleted), np.bool_)
             owner, part = part, with_default(part.field(name))
-        there = flags(part.values.is_valid()) & flags(owner.values.is_valid())
-        return self._of_values(part, ".".join(path)) * there, there
+        present = flags(part.values.is_valid()) & flags(owner.values.is_valid())
+        return self._of_values(part, ".".join(path)) * present, present
 
     def _of_values(self, part: RecordPart, path: str) -> Integers:
         if part.values.null_count == len(part.values):

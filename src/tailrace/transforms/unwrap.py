@@ -204,7 +204,8 @@ class ExtractNewRecordState:
             return [records]
         part, present = header.on(len(records)), header.where(len(records))
         names = [
-            tuple(each or ()) if there else () for each, there in zip(part.values.to_pylist(), present, strict=True)
+            tuple(each or ()) if is_present else ()
+            for each, is_present in zip(part.values.to_pylist(), present, strict=True)
         ]
         kinds = {each: index for index, each in enumerate(dict.fromkeys(names))}
         codes = np.array([kinds[each] for each in names], np.int64)

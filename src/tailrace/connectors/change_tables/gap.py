@@ -126,13 +126,13 @@ def dropped_meanwhile(instance: Instance, lsn: str) -> str:
 
 def dropped(known: Known, instances: Sequence[Instance], shown: tuple[str, ...]) -> tuple[TableId, ...]:
     """The tables that had an instance at the start of a range, and have none now."""
-    there = {each.table for each in instances}
+    captured = {each.table for each in instances}
     tables = (
         TableId(database, schema, table, shown)
         for database, names in known.items()
         for _, schema, table, *_ in names.values()
     )
-    return tuple(dict.fromkeys(table for table in tables if table not in there))
+    return tuple(dict.fromkeys(table for table in tables if table not in captured))
 
 
 def disabled(name: str, lsn: str, new: Instance) -> OffsetError:

@@ -159,8 +159,8 @@ class Db2Admin(ChangeTableAdmin):
             hidden = [each for each in controls if not _is_readable(connection, each)]
             is_set_up = controls[0] not in hidden
             catalog = Catalog(connection, config)
-            there = catalog.newest() if is_set_up else {}
-            new = [table for table in tables if table not in there]
+            newest = catalog.newest() if is_set_up else {}
+            new = [table for table in tables if table not in newest]
             changes = [qualified(folded(config[CDC_CHANGE_TABLES_SCHEMA]), f"CDC_{t.schema}_{t.table}") for t in new]
             sources = [each for each in map(table_name, tables) if not _is_readable(connection, each)]
             return [
@@ -180,8 +180,8 @@ class Db2Admin(ChangeTableAdmin):
 
         def registered(connection: Connection) -> list[str]:
             catalog = Catalog(connection, config)
-            there = catalog.newest()
-            new = [table for table in tables if table not in there]
+            newest = catalog.newest()
+            new = [table for table in tables if table not in newest]
             for table in new:
                 connection.run(*_registering(catalog, table))
             if new:

@@ -81,8 +81,8 @@ class Collections:
 
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
         """Those of the tables that there are."""
-        there = set(self.all())
-        return [table for table in tables if table in there]
+        collections = set(self.all())
+        return [table for table in tables if table in collections]
 
     def _databases(self) -> Iterable[str]:
         target, scope = self._config[CAPTURE_TARGET] or "", self._config[CAPTURE_SCOPE]

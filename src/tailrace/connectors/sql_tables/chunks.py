@@ -101,8 +101,8 @@ class PagedTable(ChunkTable):
     def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
         columns = self.key_of(self.schema.key)
         check_width(keys, len(columns), str(self.schema.id))
-        found, there = self.found(columns, keys)
-        gone = [key for key in dict.fromkeys(keys) if key not in there]
+        found, existing = self.found(columns, keys)
+        gone = [key for key in dict.fromkeys(keys) if key not in existing]
         return found, self.of_keys(columns, gone)
 
     def key_of(self, names: Sequence[str]) -> tuple[KeyColumn, ...]:
@@ -115,7 +115,7 @@ class PagedTable(ChunkTable):
     def found(self, key: Sequence[KeyColumn], keys: Sequence[Key]) -> tuple[pa.StructArray, set[Key]]:
         """Images of the rows there are of these keys, and which of the keys those are."""
         parts: list[pa.StructArray] = []
-        there: set[Key] = set()
+        existing: set[Key] = set()
         for start in range(0, len(keys), _PIECE):
             piece = keys[start : start + _PIECE]
             given = ", ".join(
@@ -130,9 +130,9 @@ class PagedTable(ChunkTable):
                 f"JOIN (VALUES {given}) AS k ({columns}) ON {same}"
             )
             rows = self.connection.rows(statement)
-            there.update(piece[row[0]] for row in rows)
+            existing.update(piece[row[0]] for row in rows)
             parts.append(self.images([row[1:] for row in rows]))
-        return pa.concat_arrays(parts) if parts else self.images([]), there
+        return pa.concat_arrays(parts) if parts else self.images([]), existing
 
     def of_keys(self, key: Sequence[KeyColumn], keys: Sequence[Key]) -> pa.StructArray:
         """Images that have a key and nothing else, as the server reads its texts."""

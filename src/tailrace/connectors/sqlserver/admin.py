@@ -186,8 +186,8 @@ class SqlServerAdmin(ChangeTableAdmin):
 
         def enabled(connection: Connection) -> list[str]:
             catalog = Catalog(connection, self.config)
-            there = {each.table for each in _all(catalog)}
-            new = [table for table in tables if table not in there]
+            captured = {each.table for each in _all(catalog)}
+            new = [table for table in tables if table not in captured]
             for table in new:
                 connection.run(_qualified(table))
             return [str(table) for table in new]
@@ -200,11 +200,11 @@ class SqlServerAdmin(ChangeTableAdmin):
         def missing(connection: Connection) -> list[str]:
             catalog = Catalog(connection, self.config)
             enabled = [each for each in catalog.databases() if _is_enabled(connection, each)]
-            there = {each.table for database in enabled for each in catalog.instances(database)}
+            captured = {each.table for database in enabled for each in catalog.instances(database)}
             place = platform(connection)
             return [
                 *(f"{place.enabling(each)};" for each in catalog.databases() if each not in enabled),
-                *(f"{_qualified(table)};" for table in tables if table not in there),
+                *(f"{_qualified(table)};" for table in tables if table not in captured),
             ]
 
         with self.server() as server:

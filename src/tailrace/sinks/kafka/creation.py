@@ -78,13 +78,13 @@ class Creation:
 
         client = state.admin(settings)
         try:
-            there = client.list_topics(timeout=settings.timeout).topics
+            topics = client.list_topics(timeout=settings.timeout).topics
         except library().KafkaException as error:
             raise refused(error.args[0], "Kafka does not answer", settings.servers) from error
         wanted = [
             NewTopic(topic, group.partitions, group.replicas, config=dict(group.configs))
             for topic in new
-            if topic not in there
+            if topic not in topics
             for group in [self.group(topic)]
         ]
         if wanted:

@@ -59,22 +59,22 @@ class ComparedColumns:
     missing: tuple[str, ...]
 
     @staticmethod
-    def of(table: TableSchema, there: pa.Schema | None) -> ComparedColumns:
+    def of(table: TableSchema, replica: pa.Schema | None) -> ComparedColumns:
         """The layout for a table and its replica. Raises SinkError where their types do not go together."""
         key = merge_key(table)
-        source = _with_texts(native_schema(table), table, key, there)
-        if there is None:
+        source = _with_texts(native_schema(table), table, key, replica)
+        if replica is None:
             return ComparedColumns(source, key, ())
-        held = evolution(there, source, str(table.id)).schema
+        held = evolution(replica, source, str(table.id)).schema
         schema = pa.schema([held.field(name) for name in source.names])
-        return ComparedColumns(schema, key, tuple(name for name in source.names if name not in there.names))
+        return ComparedColumns(schema, key, tuple(name for name in source.names if name not in replica.names))
 
     def aligned(self, rows: pa.Table) -> pa.Table:
         """Rows of either side in the common columns and types."""
-        there = [name for name in rows.column_names if name in self.schema.names]
-        others = {name for name in there if self._has_others(rows.schema.field(name))}
+        names = [name for name in rows.column_names if name in self.schema.names]
+        others = {name for name in names if self._has_others(rows.schema.field(name))}
         plain = pa.schema([field for field in self.schema if field.name not in others])
-        found = aligned(rows.select([name for name in there if name not in others]), plain)
+        found = aligned(rows.select([name for name in names if name not in others]), plain)
         columns = [(rows if field.name in others else found).column(field.name) for field in self.schema]
         return pa.table(columns, names=self.schema.names)
 
@@ -95,11 +95,11 @@ class ComparedColumns:
         return row_hashes(keys, rows.num_rows)
 
 
-def _with_texts(source: pa.Schema, table: TableSchema, key: tuple[str, ...], there: pa.Schema | None) -> pa.Schema:
+def _with_texts(source: pa.Schema, table: TableSchema, key: tuple[str, ...], replica: pa.Schema | None) -> pa.Schema:
     """The source's columns. Those that cannot hold all values are texts in keys, and where the replica's are."""
     for place, column in enumerate(table.columns):
-        at = -1 if there is None else there.get_field_index(column.name)
-        is_text = there is not None and at >= 0 and is_whole(there.field(at))
+        at = -1 if replica is None else replica.get_field_index(column.name)
+        is_text = replica is not None and at >= 0 and is_whole(replica.field(at))
         if is_held(column.arrow) and (column.name in key or is_text):
             source = source.set(place, pa.field(column.name, pa.string(), metadata=IS_WHOLE))
     return source

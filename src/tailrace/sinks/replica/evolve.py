@@ -56,8 +56,8 @@ def evolution(target: pa.Schema, source: pa.Schema, table: str) -> Evolution:
 
 def takes_over(target: Table, source: pa.Schema) -> bool:
     """Whether a target without a row becomes what its source is now, whatever it was: types and all."""
-    here, new = target.schema, target.stored(source)
-    alike = here.names == new.names and all(mine.type == its.type for mine, its in zip(here, new, strict=True))
+    held, new = target.schema, target.stored(source)
+    alike = held.names == new.names and all(mine.type == its.type for mine, its in zip(held, new, strict=True))
     return not alike and target.count() == 0
 
 
@@ -110,10 +110,10 @@ def is_whole(field: pa.Field) -> bool:
     return pa.types.is_string(field.type) and IS_WHOLE.items() <= (field.metadata or {}).items()
 
 
-def _is_of_another(here: pa.Field, new: pa.Field) -> bool:
+def _is_of_another(held: pa.Field, new: pa.Field) -> bool:
     """Whether texts are stored in a type of the database's that new ones need not have; any text fits into text."""
-    mine, its = (sql_name(field) for field in (here, new))
-    return mine is not None and mine != its and pa.types.is_string(here.type) and pa.types.is_string(new.type)
+    mine, its = (sql_name(field) for field in (held, new))
+    return mine is not None and mine != its and pa.types.is_string(held.type) and pa.types.is_string(new.type)
 
 
 def sql_name(field: pa.Field) -> str | None:

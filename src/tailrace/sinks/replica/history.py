@@ -79,8 +79,8 @@ class History(Contents):
             return
         tally = replace(tally, reads=tally.reads + copy.count())
         schema = copy.schema if work.target is None else _joint(work.target, copy.schema, work.place.table)
-        there = iter(()) if work.target is None else _current(work.target, mode)
-        kept = np.intersect1d(_hashes(there, schema), _hashes(_scanned(copy), schema))
+        current = iter(()) if work.target is None else _current(work.target, mode)
+        kept = np.intersect1d(_hashes(current, schema), _hashes(_scanned(copy), schema))
         places = [place for place in (work.progress.place, held.place) if place is not None]
         new = (_without(rows, kept, schema) for rows in _scanned(copy))
         begun = _begun(new, mode, moment, max(places, default=None), work.tally.reads)

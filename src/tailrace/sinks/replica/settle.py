@@ -94,10 +94,10 @@ class _Window:
         changes = _Changes.of(batch, self._key, self._number)
         self._number = int(changes.transaction[-1])
         self._changes.append(changes)
-        here = {name: batch.table.column(name).arrow for name in batch.table.identity}
+        kinds = {name: batch.table.column(name).arrow for name in batch.table.identity}
         # Columns that an ALTER TABLE adds or drops within the transaction are not in all images.
-        known = self._columns if len(self._changes) > 1 else here
-        self._columns = {name: kind for name, kind in known.items() if here.get(name) == kind}
+        known = self._columns if len(self._changes) > 1 else kinds
+        self._columns = {name: kind for name, kind in known.items() if kinds.get(name) == kind}
 
     def close(self) -> None:
         """Let the batches go."""

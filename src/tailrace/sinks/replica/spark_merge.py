@@ -237,8 +237,8 @@ def _apply(
     if target is not None and net.cleared:
         descriptions.emptied(target, writing.repeated(target, batch, place.table))
     if target is not None and net.types:
-        at, there = writing.repeated(target, batch, place.table), target
-        descriptions.begun(target, net.types, at, lambda: net.cleared or there.count() == 0)
+        at, before = writing.repeated(target, batch, place.table), target
+        descriptions.begun(target, net.types, at, lambda: net.cleared or before.count() == 0)
     if target is not None and progress.begins(extent):
         descriptions.cured(target, writing.repeated(target, batch, place.table))
     if target is None or progress.begins(extent) or takes_over(target, fields):
@@ -246,21 +246,21 @@ def _apply(
         writing.stored_as_wanted(place.open(), batch, place)
         return Applied()
     lacking = _evolve(session, batch, place, target, fields, described)
-    here = session.read.format("delta").load(place.uri)
+    current = session.read.format("delta").load(place.uri)
     put = None
     if net.cleared:
         puts = spark_sql.puts(net.rows, net.names)
-        spark_write.overwrite(place, puts.select(spark_sql.aligned(net.names, here.schema)), mark)
+        spark_write.overwrite(place, puts.select(spark_sql.aligned(net.names, current.schema)), mark)
     elif net.key:
-        source = spark_sql.keyed_source(net.rows, here, net.names, net.key, net.kept, net.moves)
-        updates = merge.updates(here.columns, net.kept)
+        source = spark_sql.keyed_source(net.rows, current, net.names, net.key, net.kept, net.moves)
+        updates = merge.updates(current.columns, net.kept)
         put = spark_write.merge_into(
             session, place, source, mark, merge.same_key(net.key), updates, merge.inserted(net.kept)
         )
     else:
-        source = spark_sql.bag_source(net.rows, here, net.names)
+        source = spark_sql.bag_source(net.rows, current, net.names)
         spark_write.merge_into(
-            session, place, source, mark, spark_sql.same_row(here.schema, net.names), None, merge.PUTS
+            session, place, source, mark, spark_sql.same_row(current.schema, net.names), None, merge.PUTS
         )
     return Applied(put, lacking)
 
@@ -296,9 +296,9 @@ def _alter(session: SparkSession, batch: MicroBatch, table: str, extent: Extent,
     shape = reshaping(target.schema, change)
     if shape is None:
         return None
-    here = session.read.format("delta").load(place.uri)
-    columns = [here[merge.quoted(old)].alias(new) for old, new in zip(shape.names, shape.schema.names, strict=True)]
-    spark_write.overwrite(place, here.select(columns), progress.mark(extent))
+    current = session.read.format("delta").load(place.uri)
+    columns = [current[merge.quoted(old)].alias(new) for old, new in zip(shape.names, shape.schema.names, strict=True)]
+    spark_write.overwrite(place, current.select(columns), progress.mark(extent))
     return _version(place)
 
 
@@ -310,10 +310,10 @@ def _copy(session: SparkSession, batch: MicroBatch, old: Stop, new: Stop) -> Non
         _clear(session, batch, new.table, new.extent)
     elif not progress.has(new.extent):
         spark_write.overwrite(place, session.read.format("delta").load(source.uri), progress.mark(new.extent))
-        written, there = place.open(), source.open()
+        written, origin = place.open(), source.open()
         assert written is not None
-        assert there is not None
-        descriptions.moved(written, there, writing.repeated(written, batch, new.table))
+        assert origin is not None
+        descriptions.moved(written, origin, writing.repeated(written, batch, new.table))
 
 
 def _clear(session: SparkSession, batch: MicroBatch, table: str, extent: Extent) -> int | None:

@@ -24,8 +24,8 @@ def overwrite(place: Target, rows: DataFrame, mark: Mark) -> None:
 
 def widen(session: SparkSession, place: Target, schema: pa.Schema, text: str) -> None:
     kind: StructType = from_arrow_schema(schema, prefer_timestamp_ntz=True)
-    here = session.read.format("delta").load(place.uri)
-    wider = here.select([here[merge.quoted(name)].cast(kind[name].dataType).alias(name) for name in here.columns])
+    rows = session.read.format("delta").load(place.uri)
+    wider = rows.select([rows[merge.quoted(name)].cast(kind[name].dataType).alias(name) for name in rows.columns])
     writer = wider.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     writer.option(USER_METADATA, text).save(place.uri)
 

@@ -84,9 +84,9 @@ def end_of_span(connection: Connection, config: Config, lsn: str, seconds: int) 
     That is Debezium's `streaming.query.timespan.seconds`, as it is documented.
     """
     units = f"FROM {control(config)}.IBMSNAP_UOW WHERE IBMSNAP_COMMITSEQ"
-    here = connection.value(f"SELECT IBMSNAP_LOGMARKER {units} = {literal_of(lsn)} WITH CS")
+    at_lsn = connection.value(f"SELECT IBMSNAP_LOGMARKER {units} = {literal_of(lsn)} WITH CS")
     following = f"{units} > {literal_of(lsn)}"
-    for begin in (here, connection.value(f"SELECT MIN(IBMSNAP_LOGMARKER) {following} WITH CS")):
+    for begin in (at_lsn, connection.value(f"SELECT MIN(IBMSNAP_LOGMARKER) {following} WITH CS")):
         if begin is not None:
             until = (begin + timedelta(seconds=seconds)).isoformat(sep=" ", timespec="microseconds")
             inside = f"{following} AND IBMSNAP_LOGMARKER <= TIMESTAMP('{until}')"

@@ -97,9 +97,9 @@ class ChangeEvents:
 
         -1 where a stage of `cursor.pipeline` has left it out.
         """
-        there = self._cluster_times.kinds == TIMESTAMP
-        times = self.documents.buffer.int64[np.where(there, self._cluster_times.starts, 0)]
-        return np.where(there, times, NO_TIME)
+        is_given = self._cluster_times.kinds == TIMESTAMP
+        times = self.documents.buffer.int64[np.where(is_given, self._cluster_times.starts, 0)]
+        return np.where(is_given, times, NO_TIME)
 
     @cached_property
     def wall_times(self) -> pa.Array:

@@ -130,8 +130,8 @@ class TableAtTime(ChunkTable):
         """Keys are texts as events have them."""
         wanted = [value_of(key[0]) for key in keys]
         found = self.read({"filter": {"_id": {"$in": wanted}}, "hint": {"_id": 1}})
-        there = set(found.field(self.schema.key[0]).to_pylist())
-        gone = pa.array([key[0] for key in keys if key[0] not in there], pa.string())
+        existing = set(found.field(self.schema.key[0]).to_pylist())
+        gone = pa.array([key[0] for key in keys if key[0] not in existing], pa.string())
         return found, Documents(self.config).of_keys(self.schema, gone)
 
     @override

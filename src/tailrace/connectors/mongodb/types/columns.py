@@ -83,15 +83,15 @@ def _column(values: Values, kind: pa.DataType, readers: Mapping[int, Reader]) ->
 def _merged(parts: list[Part], count: int, kind: pa.DataType) -> pa.Array:
     if len(parts) == 1 and len(parts[0][0]) == count:
         return parts[0][1]
-    places, there = np.zeros(count, np.int64), np.zeros(count, np.bool_)
+    places, is_given = np.zeros(count, np.int64), np.zeros(count, np.bool_)
     first = 0
     for rows, values in parts:
         places[rows] = first + np.arange(len(rows))
-        there[rows] = True
+        is_given[rows] = True
         first += len(values)
     if not parts:
         return pa.nulls(count, kind)
-    return pa.concat_arrays([values for _, values in parts]).take(indices(places, ~there))
+    return pa.concat_arrays([values for _, values in parts]).take(indices(places, ~is_given))
 
 
 def _readers(kind: pa.DataType) -> dict[int, Reader]:

@@ -99,8 +99,8 @@ def _inside(values: Values, names: Names) -> list[_Level]:
 
 def _check_new_names(values: Values, elements: Elements, chosen: Ints, new_names: Sequence[str | None]) -> None:
     names = Names([name for name in new_names if name is not None])
-    there = np.flatnonzero(names.find(values.buffer, elements) >= 0)
-    both = there[np.isin(elements.rows[there], elements.rows[chosen])]
+    found_at = np.flatnonzero(names.find(values.buffer, elements) >= 0)
+    both = found_at[np.isin(elements.rows[found_at], elements.rows[chosen])]
     if both.size:
         name = values.buffer.data[elements.names[both[0]] : elements.name_ends[both[0]]].decode(errors="replace")
         raise DecodeError(

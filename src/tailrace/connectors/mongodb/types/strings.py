@@ -65,9 +65,9 @@ def spread(values: pa.Array, rows: Ints, count: int) -> pa.Array:
         return values
     places = np.zeros(count, np.int64)
     places[rows] = np.arange(len(rows))
-    there = np.zeros(count, np.bool_)
-    there[rows] = True
-    return values.take(indices(places, ~there))
+    is_given = np.zeros(count, np.bool_)
+    is_given[rows] = True
+    return values.take(indices(places, ~is_given))
 
 
 def _binary(offsets: npt.NDArray[np.integer[Any]], data: Bytes) -> pa.Array:

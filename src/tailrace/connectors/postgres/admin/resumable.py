@@ -105,8 +105,8 @@ def _foreign(config: Config, begun: Begun) -> Iterator[Finding]:
             return
         claim = None
         if planned is not None:
-            here, _ = offsets(connection, config, planned, None)
-            claim = claim_of_slot(None, here)
+            reached, _ = offsets(connection, config, planned, None)
+            claim = claim_of_slot(None, reached)
         if not slots.owned(config, slot, claim):
             error = slots.foreign(slot)
             yield Finding("slot", False, f"{slot.name}: {error.what}", error.remedy)
@@ -117,8 +117,8 @@ def offsets(
 ) -> tuple[Reached, Reached]:
     """The offsets of a checkpoint. Raises OffsetError if it is another source's."""
     source = f"{system_identifier(connection)}/{config[DATABASE_DBNAME]}/{config[SLOT_NAME]}"
-    here = Reached(**fields(committed, SOURCE.connector, source, parse_lsn))
-    return here, here if planned is None else Reached(**fields(planned, SOURCE.connector, source, parse_lsn))
+    reached = Reached(**fields(committed, SOURCE.connector, source, parse_lsn))
+    return reached, reached if planned is None else Reached(**fields(planned, SOURCE.connector, source, parse_lsn))
 
 
 def obstacle(config: Config, committed: Mapping[str, Any] | None, planned: Mapping[str, Any] | None) -> Finding | None:
@@ -134,11 +134,11 @@ def obstacle(config: Config, committed: Mapping[str, Any] | None, planned: Mappi
         connect(config, application="tailrace check") as connection,
     ):
         try:
-            here, ahead = offsets(connection, config, committed, planned)
+            reached, ahead = offsets(connection, config, committed, planned)
         except OffsetError as error:
             return Finding("checkpoint", False, error.what, error.remedy)
-        is_amid = here.phase == SNAPSHOT and committed.get("reading") is not None
-        return _lost(connection, config, here, ahead, is_amid=is_amid)
+        is_amid = reached.phase == SNAPSHOT and committed.get("reading") is not None
+        return _lost(connection, config, reached, ahead, is_amid=is_amid)
 
 
 def _lost(

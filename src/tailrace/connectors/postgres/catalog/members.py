@@ -102,12 +102,12 @@ class Families:
         rows = PartitionRows(connection, since if self._seen is None else self._seen)
         leaves = [Leaf(*row) for row in connection.execute(_LEAVES.encode(), [[*roots]])]
         known = {leaf.oid: self._known.get(leaf.oid) for leaf in leaves}
-        there = {leaf.oid: (leaf, _member(rows, leaf, known[leaf.oid])) for leaf in leaves}
-        for oid in self._known.keys() - there.keys():
+        members = {leaf.oid: (leaf, _member(rows, leaf, known[leaf.oid])) for leaf in leaves}
+        for oid in self._known.keys() - members.keys():
             leaf = self._known[oid][0]
             if rows.had_none(leaf):
                 self._left.setdefault(leaf.root, []).append(oid)
-        self._known, self._seen = there, now
+        self._known, self._seen = members, now
         return {root: self._family(root) for root in roots}
 
     def _family(self, root: str) -> PartitionFamily:

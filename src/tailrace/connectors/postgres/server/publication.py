@@ -110,22 +110,22 @@ def _broken(connection: psycopg.Connection[Any], config: Config, actions: Sequen
 def predicted(connection: psycopg.Connection[Any], config: Config, *, begun: bool) -> Iterator[Finding]:
     """What a start finds, does and lacks, for `check` and for the first start itself, which so fails before it acts."""
     name, mode = config[PUBLICATION_NAME], config[PUBLICATION_AUTOCREATE_MODE]
-    there = find(connection, name)
+    publication = find(connection, name)
     try:
         actions = plan(connection, config)
     except SourceError as error:
         yield Finding("publication", False, f"{name}: {error.what}", error.remedy)
         return
-    if there is not None:
+    if publication is not None:
         yield Finding("publication", True, f"{name} exists")
     for action in actions:
         yield from action.lacks or [Finding("publication", True, action.does)]
     yield from _broken(connection, config, actions)
-    if there is not None:
+    if publication is not None:
         tables = captured(connection, config)
         names = {table.name for table in tables}
-        comes_as = will_come_as(mode, names, via_root=there.via_root) if mode == "filtered" else None
-        yield from differences(connection, config, after(there, actions), tables, begun=begun, comes_as=comes_as)
+        comes_as = will_come_as(mode, names, via_root=publication.via_root) if mode == "filtered" else None
+        yield from differences(connection, config, after(publication, actions), tables, begun=begun, comes_as=comes_as)
 
 
 def by_hand(config: Config) -> list[str] | None:
@@ -167,10 +167,10 @@ def include(connection: psycopg.Connection, config: Config, tables: Sequence[Tab
 
 def _check_added(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> None:
     """Raise SourceError where the server would refuse changes of these tables once they are published."""
-    there = find(connection, config[PUBLICATION_NAME])
-    if there is not None:
+    publication = find(connection, config[PUBLICATION_NAME])
+    if publication is not None:
         names = {(table.schema, table.table) for table in tables}
-        for finding in refused(connection, there, names, {}):
+        for finding in refused(connection, publication, names, {}):
             raise SourceError(finding.what, remedy=finding.remedy)
 
 

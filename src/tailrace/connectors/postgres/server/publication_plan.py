@@ -55,11 +55,15 @@ class Action:
     operations: frozenset[str] | None = None
 
 
-def after(there: Publication, actions: Sequence[Action]) -> Publication:
+def after(publication: Publication, actions: Sequence[Action]) -> Publication:
     """The publication as it will be."""
     for action in actions:
-        there = replace(there, sent=there.sent.union(action.adds), operations=action.operations or there.operations)
-    return there
+        publication = replace(
+            publication,
+            sent=publication.sent.union(action.adds),
+            operations=action.operations or publication.operations,
+        )
+    return publication
 
 
 def plan(connection: psycopg.Connection[Any], config: Config, *, create: bool = True) -> list[Action]:
@@ -69,21 +73,21 @@ def plan(connection: psycopg.Connection[Any], config: Config, *, create: bool = 
     read. Raises SourceError where no right would help.
     """
     name, mode = config[PUBLICATION_NAME], config[PUBLICATION_AUTOCREATE_MODE]
-    there = find(connection, name)
+    publication = find(connection, name)
     tables = [table for table in captured(connection, config) if not table.unlogged]
-    if there is None:
+    if publication is None:
         return [_creation(connection, config, tables)] if create else []
     if mode != "filtered":
         return []
     if not tables:
         raise _no_tables(name)
-    if there.all_tables:
+    if publication.all_tables:
         raise SourceError(
             "the publication is FOR ALL TABLES, which a filtered one cannot be made of",
-            where=f"publication {there.name}",
-            remedy=f"DROP PUBLICATION {there.name}, or set publication.autocreate.mode=all_tables",
+            where=f"publication {publication.name}",
+            remedy=f"DROP PUBLICATION {publication.name}, or set publication.autocreate.mode=all_tables",
         )
-    return list(_adaptions(connection, config, there, tables))
+    return list(_adaptions(connection, config, publication, tables))
 
 
 def breaking(
@@ -99,9 +103,9 @@ def breaking(
     are looked at (None: all).
     """
     name, mode = config[PUBLICATION_NAME], config[PUBLICATION_AUTOCREATE_MODE]
-    there = find(connection, name)
-    if there is not None:
-        then = after(there, actions)
+    publication = find(connection, name)
+    if publication is not None:
+        then = after(publication, actions)
         sent = None if then.all_tables else then.sent | then.listed
         return list(refused(connection, then, sent if only is None else only, wished))
     if not actions or mode == "no_tables":
@@ -226,16 +230,18 @@ def will_come_as(mode: str, names: set[Name], *, via_root: bool) -> ComesAs:
 
 
 def _adaptions(
-    connection: psycopg.Connection[Any], config: Config, there: Publication, tables: Sequence[PublishedTable]
+    connection: psycopg.Connection[Any], config: Config, publication: Publication, tables: Sequence[PublishedTable]
 ) -> Iterator[Action]:
     """What makes a publication one of these tables, in statements that take the fewest rights.
 
     A table that it lists and nobody captures is no loss, so it may stay where the role does not own the publication.
     """
-    name, role = sql.Identifier(there.name), _role(connection)
-    own = () if there.is_owned else (f"own the publication {there.name}",)
-    extra = there.listed.difference(_names(tables), [event_triggers.TABLE]) if there.is_owned else frozenset()
-    stay = there.listed | there.sent.difference(
+    name, role = sql.Identifier(publication.name), _role(connection)
+    own = () if publication.is_owned else (f"own the publication {publication.name}",)
+    extra = (
+        publication.listed.difference(_names(tables), [event_triggers.TABLE]) if publication.is_owned else frozenset()
+    )
+    stay = publication.listed | publication.sent.difference(
         part for line in lineages(connection) if extra & {*line} for part in line
     )
     missing = [table for table in tables if table.name not in stay]
@@ -243,20 +249,24 @@ def _adaptions(
         statement = sql.SQL("ALTER PUBLICATION {} ADD TABLE {}").format(name, _listed(_names(missing)))
         foreign = [table for table in missing if not table.owned]
         needs = (*own, *([f"own {shown(foreign)}"] if foreign else []))
-        does = f"{there.name} lacks {shown(missing)}, which will be added"
-        yield Action(statement, does, _needed(role, there.name, needs, statement), tuple(_names(missing)))
-    if there.is_owned and event_triggers.TABLE not in there.listed and event_triggers.may_publish(connection):
+        does = f"{publication.name} lacks {shown(missing)}, which will be added"
+        yield Action(statement, does, _needed(role, publication.name, needs, statement), tuple(_names(missing)))
+    if (
+        publication.is_owned
+        and event_triggers.TABLE not in publication.listed
+        and event_triggers.may_publish(connection)
+    ):
         statement = sql.SQL("ALTER PUBLICATION {} ADD TABLE {}").format(name, _listed([event_triggers.TABLE]))
-        yield Action(statement, f"{there.name} lacks the table of the DDL triggers, which will be added")
+        yield Action(statement, f"{publication.name} lacks the table of the DDL triggers, which will be added")
     if extra:
         statement = sql.SQL("ALTER PUBLICATION {} DROP TABLE {}").format(name, _listed(sorted(extra)))
         names = shown([".".join(one) for one in sorted(extra)])
-        yield Action(statement, f"{there.name} lists {names}, which will be removed")
+        yield Action(statement, f"{publication.name} lists {names}, which will be removed")
     options = _options(config, creating=False)
-    if options and there.operations != _published_operations(config):
+    if options and publication.operations != _published_operations(config):
         statement = sql.SQL("ALTER PUBLICATION {} SET ({})").format(name, options)
-        does = f"{there.name} will be altered: {options.as_string()}"
-        lacks = _needed(role, there.name, own, statement)
+        does = f"{publication.name} will be altered: {options.as_string()}"
+        lacks = _needed(role, publication.name, own, statement)
         yield Action(statement, does, lacks, operations=_published_operations(config))
 
 
@@ -270,16 +280,18 @@ def _needed(role: _Role, name: str, needs: Sequence[str], statement: sql.Compose
 
 def addition(connection: psycopg.Connection[Any], config: Config, names: Sequence[Name]) -> tuple[Finding, ...]:
     """What the role lacks to add tables to the publication: one finding for all of them."""
-    there = find(connection, config[PUBLICATION_NAME])
-    if there is None or there.all_tables:
+    publication = find(connection, config[PUBLICATION_NAME])
+    if publication is None or publication.all_tables:
         return ()
-    missing = [table for table in every_table(connection) if table.name in {*names} - there.sent - there.listed]
+    missing = [
+        table for table in every_table(connection) if table.name in {*names} - publication.sent - publication.listed
+    ]
     foreign = [table for table in missing if not table.owned]
-    needs = [] if there.is_owned or not missing else [f"own the publication {there.name}"]
+    needs = [] if publication.is_owned or not missing else [f"own the publication {publication.name}"]
     needs += [f"own {shown(foreign)}"] if foreign else []
     listed = _listed(_names(missing))
-    statement = sql.SQL("ALTER PUBLICATION {} ADD TABLE {}").format(sql.Identifier(there.name), listed)
-    return _needed(_role(connection), there.name, needs, statement)
+    statement = sql.SQL("ALTER PUBLICATION {} ADD TABLE {}").format(sql.Identifier(publication.name), listed)
+    return _needed(_role(connection), publication.name, needs, statement)
 
 
 def _no_tables(name: str) -> SourceError:

@@ -82,8 +82,8 @@ def commit(connection: Connection, database: str, lsn: str) -> str | None:
 
 def has_log_around(connection: Connection, database: str, lsn: str) -> bool:
     """Whether lsn_time_mapping has commits before this one and behind it. Clean-up takes the oldest ones."""
-    mapping, here = f"{name(database)}.cdc.lsn_time_mapping", literal_of(lsn)
-    sides = (f"SELECT TOP 1 1 AS one FROM {mapping} WHERE start_lsn {sign} {here}" for sign in "<>")
+    mapping, at_lsn = f"{name(database)}.cdc.lsn_time_mapping", literal_of(lsn)
+    sides = (f"SELECT TOP 1 1 AS one FROM {mapping} WHERE start_lsn {sign} {at_lsn}" for sign in "<>")
     return all(bool(connection.rows(each)) for each in sides)
 
 

@@ -66,21 +66,21 @@ def fitted(schema: pa.Schema, known: Schema | None, last_id: int) -> Schema:
     Raises LakeError for a type that Iceberg does not have.
     """
     ids = count(last_id + 1)
-    there = {} if known is None else {field.name: field for field in known.fields}
-    return Schema(*(_kept(field, there.get(field.name), ids) for field in schema))
+    fields = {} if known is None else {field.name: field for field in known.fields}
+    return Schema(*(_kept(field, fields.get(field.name), ids) for field in schema))
 
 
 def promotes(schema: pa.Schema, known: Schema) -> bool:
     """Whether the columns of a schema can have their types without writing a row again."""
-    there = {field.name: field for field in known.fields}
-    return all(field.name in there and _goes(there[field.name].field_type, field.type) for field in schema)
+    fields = {field.name: field for field in known.fields}
+    return all(field.name in fields and _goes(fields[field.name].field_type, field.type) for field in schema)
 
 
 def reshaped(known: Schema, names: Sequence[str], new_names: Sequence[str]) -> Schema:
     """The columns of these names alone, under new ones."""
-    there = {field.name: field for field in known.fields}
+    fields = {field.name: field for field in known.fields}
     pairs = zip(names, new_names, strict=True)
-    return Schema(*(there[old].model_copy(update={"name": new}) for old, new in pairs))
+    return Schema(*(fields[old].model_copy(update={"name": new}) for old, new in pairs))
 
 
 def _kept(field: pa.Field, known: NestedField | None, ids: Iterator[int]) -> NestedField:

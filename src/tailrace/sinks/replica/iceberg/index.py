@@ -86,9 +86,9 @@ class Index:
     @staticmethod
     def of(table: Table, key: Sequence[str], end: str | None = None) -> Index:
         """The index of a table at its newest snapshot, for keys of these columns."""
-        there = Index.stored(table)
-        if there is not None and (there.key, there.end) == _columns(table.schema(), key, end):
-            return there
+        index = Index.stored(table)
+        if index is not None and (index.key, index.end) == _columns(table.schema(), key, end):
+            return index
         return _built(table, key, end)
 
     @staticmethod
@@ -112,11 +112,11 @@ class Index:
 
     def located(self, rows: pa.Table, schema: Schema) -> tuple[KeyHashes, np.ndarray]:
         """The keys of those of a file's rows that belong here, with their positions."""
-        there = {str(each.field_id): each.name for each in schema.fields}
-        key = [there[text.partition(" ")[0]] for text in self.key]
+        names = {str(each.field_id): each.name for each in schema.fields}
+        key = [names[text.partition(" ")[0]] for text in self.key]
         positions = np.arange(rows.num_rows)
         if self.end is not None:
-            positions = np.flatnonzero(rows.column(there[self.end.partition(" ")[0]]).is_null())
+            positions = np.flatnonzero(rows.column(names[self.end.partition(" ")[0]]).is_null())
         return keys_of(rows.take(pa.array(positions)), key), positions
 
     def find(self, keys: KeyHashes) -> tuple[np.ndarray, Places]:
@@ -196,8 +196,8 @@ class Index:
 
 def _columns(schema: Schema, key: Sequence[str], end: str | None) -> tuple[list[str], str | None]:
     """What identifies the columns of a key, and the one that is null in rows of the index: their ids and types."""
-    there = {each.name: f"{each.field_id} {each.field_type}" for each in schema.fields}
-    return [there[name] for name in key], None if end is None else there[end]
+    columns = {each.name: f"{each.field_id} {each.field_type}" for each in schema.fields}
+    return [columns[name] for name in key], None if end is None else columns[end]
 
 
 def _built(table: Table, key: Sequence[str], end: str | None) -> Index:
@@ -221,9 +221,9 @@ def _parts(
     table: Table, data: Sequence[DataFile], deletes: Sequence[DataFile], key: Sequence[str], end: str | None
 ) -> Iterator[Entries]:
     """The entries of all rows, some at a time and sorted."""
-    there = {each.name: each for each in table.schema().fields}
+    fields = {each.name: each for each in table.schema().fields}
     names = [*key, *([] if end is None else [end])]
-    schema, dead = Schema(*(there[name] for name in names)), dead_rows(table, deletes)
+    schema, dead = Schema(*(fields[name] for name in names)), dead_rows(table, deletes)
     held: list[Entries] = []
     for number, file in enumerate(data):
         for positions, rows in rows_of(table, file, schema, dead):

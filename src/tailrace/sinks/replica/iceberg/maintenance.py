@@ -80,8 +80,8 @@ class Files(Maintenance):
     @translated
     @override
     def keep(self, seconds: int, mark: Mark) -> None:
-        wanted, there = properties(seconds), self._table.properties
-        if any(there.get(name) != value for name, value in wanted.items()):
+        wanted, given = properties(seconds), self._table.properties
+        if any(given.get(name) != value for name, value in wanted.items()):
             alter(self._table, properties=wanted)
 
     @translated

@@ -90,7 +90,7 @@ class Iceberg(ReplicaTable):
 
     @override
     def commits(self) -> Iterator[Commit]:
-        there = {each.snapshot_id: each for each in self.table.metadata.snapshots}
+        snapshots = {each.snapshot_id: each for each in self.table.metadata.snapshots}
         snapshot = self.table.current_snapshot()
         while snapshot is not None:
             told = _told(snapshot)
@@ -100,7 +100,7 @@ class Iceberg(ReplicaTable):
             number = snapshot.sequence_number or 0
             yield Commit(number, told.get(MARK), snapshot.timestamp_ms, operation, writer=writer, keeps_rows=keeps)
             parent = snapshot.parent_snapshot_id
-            snapshot = None if parent is None else there.get(parent)
+            snapshot = None if parent is None else snapshots.get(parent)
 
     @override
     def written(self, app: str) -> int | None:
@@ -237,8 +237,8 @@ class Iceberg(ReplicaTable):
         for name in kept:
             wanted |= np.asarray(rows.column(KEEP + name).fill_null(False), bool)
         chosen = np.flatnonzero(wanted[of])
-        there = {field.name: field for field in self.table.schema().fields}
-        schema = Schema(*(there[name] for name in kept))
+        fields = {field.name: field for field in self.table.schema().fields}
+        schema = Schema(*(fields[name] for name in kept))
         old = self._rows_at(Places(places.files, places.numbers[chosen], places.positions[chosen]), schema)
         source = np.full(rows.num_rows, -1)
         source[of[chosen]] = np.arange(len(chosen))
@@ -268,8 +268,8 @@ class Iceberg(ReplicaTable):
         """As many rows of each image as are taken away."""
         data, deletes = self._files()
         dead = dead_rows(self.table, deletes)
-        there = {field.name: field for field in self.table.schema().fields}
-        schema = Schema(*(there[name] for name in names))
+        fields = {field.name: field for field in self.table.schema().fields}
+        schema = Schema(*(fields[name] for name in names))
         left = gone.select(list(names)).cast(arrow(schema)).append_column(COUNT, gone.column(COUNT))
         numbers, positions = [np.empty(0, np.int32)], [np.empty(0, np.int64)]
         for number, file in enumerate(data):

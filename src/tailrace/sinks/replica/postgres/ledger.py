@@ -260,12 +260,12 @@ def _schema(stored: pa.Schema, types: Mapping[str, str], relation: str) -> pa.Sc
 
 def _fields(stored: pa.Schema, types: Mapping[str, str], relation: str) -> Iterator[pa.Field]:
     for field in stored:
-        there = types.get(fitted(field.name))
-        if there == sql_type(field):
+        sql_name = types.get(fitted(field.name))
+        if sql_name == sql_type(field):
             yield field
             continue
-        kind: Any = None if there is None else arrow_type(there)
+        kind: Any = None if sql_name is None else arrow_type(sql_name)
         if kind is None:
-            what = "was dropped or renamed" if there is None else f"has the type {there} by now"
+            what = "was dropped or renamed" if sql_name is None else f"has the type {sql_name} by now"
             raise LakeError(f"somebody else has altered the table: {relation}.{field.name} {what}", _NOT_OURS)
         yield pa.field(field.name, kind)
