@@ -19,6 +19,7 @@ from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
 from tailrace.override import override
 from tests.conformance.subject import (
+    DECIDED_ONCE,
     KEY,
     NO_PRIVILEGE,
     NOTE,
@@ -223,7 +224,7 @@ class FolderSubject(Subject):
     }
 
     # What connectors to databases show by default.
-    long = frozenset(
+    long = DECIDED_ONCE | frozenset(
         {
             "a_pipeline_begins_with_more_signals_than_are_read",
             *("a_mode_reads_the_tables_at_its_first_start", "a_restart_resumes_as_its_mode_says"),

@@ -21,6 +21,7 @@ from tailrace.operate.status import ReplicaTable, Status, look
 
 if TYPE_CHECKING:
     from tailrace.pipeline.definition import Definition
+    from tailrace.pipeline.run_state import RunState
 
 _SECONDS = 2.0  # guessed
 
@@ -59,25 +60,27 @@ def follow(definition: Definition) -> None:
             time.sleep(_SECONDS)
 
 
+def _add_run(grid: Table, status: Status, run: RunState) -> None:
+    found = health(status)
+    colour = "red" if found.condition.is_lost else "green" if found.condition.is_ready else "yellow"
+    grid.add_row("health", f"[{colour}]{found.condition.value}[/]")
+    if found.condition is Condition.RESTARTING:
+        grid.add_row("why", escape(found.what))
+    if found.todo:
+        grid.add_row("what to do", escape(found.todo))
+    shown = escape(str(run))
+    grid.add_row("run", f"[red]{shown}[/]" if run.is_dead else shown)
+    if run.last is not None and run.last.error is not None:
+        remedy = f"; remedy: {run.last.remedy}" if run.last.remedy else ""
+        grid.add_row("last error", escape(f"{run.last.error}{remedy} (at {run.last.at})"))
+
+
 def table(status: Status) -> Table:
     """The status for people."""
     grid = Table.grid(padding=(0, 2))
     grid.add_row("[bold]pipeline[/]", escape(status.name))
     if status.run is not None:
-        found = health(status)
-        colour = "red" if found.condition.is_lost else "green" if found.condition.is_ready else "yellow"
-        grid.add_row("health", f"[{colour}]{found.condition.value}[/]")
-        if found.condition is Condition.RESTARTING:
-            grid.add_row("why", escape(found.what))
-        if found.todo:
-            grid.add_row("what to do", escape(found.todo))
-    if status.run is not None:
-        shown = escape(str(status.run))
-        grid.add_row("run", f"[red]{shown}[/]" if status.run.is_dead else shown)
-        last = status.run.last
-        if last is not None and last.error is not None:
-            remedy = f"; remedy: {last.remedy}" if last.remedy else ""
-            grid.add_row("last error", escape(f"{last.error}{remedy} (at {last.at})"))
+        _add_run(grid, status, status.run)
     grid.add_row("phase", status.phase)
     grid.add_row("position", f"{status.position or '-'} (batch {'-' if status.batch is None else status.batch})")
     grid.add_row("server", status.current or "[red]it cannot be queried[/]")

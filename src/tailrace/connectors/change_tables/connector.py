@@ -29,7 +29,7 @@ from tailrace.connectors.change_tables.schema_changes import Switch
 from tailrace.connectors.change_tables.snapshots import ChangeTableSnapshots
 from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.change_tables.takeover import reading_of
-from tailrace.connectors.change_tables.unbrought import unbrought
+from tailrace.connectors.change_tables.unbrought import lacking_rows
 from tailrace.connectors.log_ports import Committed, Watched
 from tailrace.connectors.notifications import WITHOUT_ROWS
 from tailrace.connectors.offset import Reached
@@ -50,7 +50,6 @@ WAITING = "instances_waiting"
 UNTOLD = "structures_untold"
 # An idle pipeline polls several times a second; what changes with somebody's DDL is looked at less often.
 _LOOKS_S = 1.0
-_UNBROUGHT = "the table has rows that were written before its changes were captured"
 
 
 class ChangeTableConnector(SharedLogConnector):
@@ -300,13 +299,6 @@ class ChangeTableConnector(SharedLogConnector):
             found = self._end.instances if self._end and is_seen else self._instances(connection, to)
             known = start.log.get(INSTANCES, {})
             inside = tuple(each for each in found if gap.is_in(each, begin, to))
-            passed = tuple(
-                each
-                for each in found
-                if each.stop is not None
-                and each.start < each.stop
-                and begin.lsn(each.table.database) <= each.stop < to.lsn(each.table.database)
-            )
             structures = (
                 CapturedTables(self.dialect, connection, self.config).structures() if start.log.get(UNTOLD) else ()
             )
@@ -321,17 +313,14 @@ class ChangeTableConnector(SharedLogConnector):
             lacking = [(each.table, gap.dropped_meanwhile(each, begin.lsn(each.table.database))) for each in gone]
             if self.keeps_tables:
                 all_ = [each for each in found if lists.captures(each.table)]
-                again = gap.replaced(known, begin, all_)
-                lacking += [(new.table, gap.disabled(name, lsn, new).what) for name, lsn, new in again]
-                new = gap.new_tables(known, start.log.get(WAITING, {}), mine)
-                others = unbrought(self.dialect, connection, self.dialect.catalog(connection, config), new, begin)
-                lacking += [(each.table, _UNBROUGHT) for each in others]
+                waiting, catalog = start.log.get(WAITING, {}), self.dialect.catalog(connection, config)
+                lacking += lacking_rows(self.dialect, connection, catalog, known, waiting, begin, all_, mine)
             return LogRange(
                 begin,
                 to,
                 rows,
                 tuple(switches),
-                passed=passed,
+                passed=tuple(each for each in found if gap.is_passed(each, begin, to)),
                 structures=structures,
                 dropped=dropped,
                 lacking=tuple(lacking),

@@ -24,6 +24,12 @@ def is_in(instance: Instance, begin: LsnPosition, end: LsnPosition) -> bool:
     return instance.has_begun and instance.start <= end.lsn(database) and not is_over
 
 
+def is_passed(instance: Instance, begin: LsnPosition, end: LsnPosition) -> bool:
+    """Whether an instance that had rows stops in [begin, end)."""
+    database, stop = instance.table.database, instance.stop
+    return stop is not None and instance.start < stop and begin.lsn(database) <= stop < end.lsn(database)
+
+
 def known_up_to(before: Known, to: LsnPosition, instances: Sequence[Instance]) -> dict[str, dict[str, list[Any]]]:
     """The instances that the log up to a position has rows of, those among them that are gone by now left out."""
     found: dict[str, dict[str, list[Any]]] = {}

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from tailrace.connectors.change_tables import gap
 from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.ranges import in_pieces
 from tailrace.connectors.change_tables.tables import Catalog, Instance
 from tailrace.connectors.sql_tables.tables import Connection
+from tailrace.model.table import TableId
 
 _AT_ONCE = 50  # guessed
+_UNBROUGHT = "the table has rows that were written before its changes were captured"
+
+
+def lacking_rows(
+    dialect: Dialect,
+    connection: Connection,
+    catalog: Catalog,
+    known: gap.Known,
+    waiting: Mapping[str, Sequence[int]],
+    begin: LsnPosition,
+    captured: Sequence[Instance],
+    inside: Sequence[Instance],
+) -> Iterator[tuple[TableId, str]]:
+    """Captured tables with rows that the log lacks, and why: new ones, or change tables that were made again.
+
+    `known` and `waiting` are those of the offset, `inside` the instances with rows in the range that begins here. May
+    raise the driver's errors.
+    """
+    for name, lsn, new in gap.replaced(known, begin, captured):
+        yield new.table, gap.disabled(name, lsn, new).what
+    fresh = gap.new_tables(known, waiting, inside)
+    for each in unbrought(dialect, connection, catalog, fresh, begin):
+        yield each.table, _UNBROUGHT
 
 
 def unbrought(

@@ -136,6 +136,10 @@ def _own_workers(session: SparkSession, pool: str | None) -> Iterator[None]:
         environment.pop(_OWN_WORKERS, None)  # another query of the session may have done it
 
 
+def _writer(settings: Settings, ticket: Ticket | None, task: int, attempt: int) -> AtLeastOnce | ExactlyOnce:
+    return AtLeastOnce(settings) if ticket is None else ExactlyOnce(settings, ticket, task, attempt)
+
+
 def _task(
     settings: Settings,
     ticket: Ticket | None,
@@ -152,10 +156,7 @@ def _task(
         context = TaskContext.get()
         assert context is not None
         task = context.partitionId()
-        writer: AtLeastOnce | ExactlyOnce
-        writer = (
-            AtLeastOnce(settings) if ticket is None else ExactlyOnce(settings, ticket, task, context.attemptNumber())
-        )
+        writer = _writer(settings, ticket, task, context.attemptNumber())
         encoder, creation = Encoder(config, source, run_id, steps, own_times=True), Creation.of(config)
         try:
             for splits, blobs in chunks:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from functools import cache, partial
 from itertools import chain
+from typing import Any
 
 import pyarrow as pa
 
@@ -16,7 +17,7 @@ from tailrace.sinks.replica import descriptions
 from tailrace.sinks.replica.batch import MicroBatch, table_parts
 from tailrace.sinks.replica.evolve import fitted, is_whole, needs_table
 from tailrace.sinks.replica.failures import retried
-from tailrace.sinks.replica.fold import fold
+from tailrace.sinks.replica.fold import Net, fold
 from tailrace.sinks.replica.marks import TableProgress
 from tailrace.sinks.replica.parts import Part
 
@@ -97,7 +98,16 @@ def _slices(
     net = fold(left)
     wholes |= _wholes(net.rows.schema)
     net = replace(net, rows=fitted(net.rows, pa.schema([*wholes.values()])))
-    header = {
+    header = _header(part, net, progress)
+    if wholes or needs_table(net.table):
+        header["table"] = net.table.to_json()
+    for start in range(0, max(net.rows.num_rows, 1), _SLICE_ROWS):
+        yield json.dumps(header) if start == 0 else None, _ipc(net.rows.slice(start, _SLICE_ROWS))
+
+
+def _header(part: Part, net: Net, progress: TableProgress) -> dict[str, Any]:
+    """What there is to know of a part's rows."""
+    return {
         "extent": asdict(part.extent.without(progress.place)),
         "names": net.table.row_type.names,
         "schema": base64.b64encode(net.rows.schema.serialize().to_pybytes()).decode(),
@@ -110,10 +120,6 @@ def _slices(
         "loses": net.lacking,
         "types": descriptions.types(net.table),
     }
-    if wholes or needs_table(net.table):
-        header["table"] = net.table.to_json()
-    for start in range(0, max(net.rows.num_rows, 1), _SLICE_ROWS):
-        yield json.dumps(header) if start == 0 else None, _ipc(net.rows.slice(start, _SLICE_ROWS))
 
 
 def _ipc(rows: pa.Table) -> bytes:

@@ -164,27 +164,33 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
 _PLACEHOLDERS = frozenset({"text", "varchar", "bpchar", "json", "jsonb", "bytea", "int4", "int8", "date", "uuid"})
 
 
+def _without_values(kind: ValueType) -> ValueType:
+    return ValueType(kind.schema, kind.arrow, lambda text: pa.nulls(len(text), kind.arrow))
+
+
+def _mapped_element(element: PgType, modifier: int, config: Config) -> ValueType | None:
+    """What an element of an array is sent as; None for a type that arrays are not sent of."""
+    if element.name in _NO_ARRAYS or (Fault.UNMAPPED_DOMAIN_ARRAYS in config[COMPAT_FAULTS] and element.domain):
+        return None
+    return _scalar(element, modifier, config, in_log=False)
+
+
 def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     """An array of one dimension; elements of more are null, with a warning or an error as configured."""
     faults, unknown = config[COMPAT_FAULTS], config[INCLUDE_UNKNOWN_DATATYPES]
+    delimiter = ";" if element.name == "box" else ","
     if Fault.NULL_BIT_ARRAYS in faults and element.name == "bit" and not element.domain:
-        kind = _bits(modifier, faults)
-        return ValueType(kind.schema, kind.arrow, lambda text: pa.nulls(len(text), kind.arrow))
-    item = (
-        None
-        if element.name in _NO_ARRAYS or (Fault.UNMAPPED_DOMAIN_ARRAYS in faults and element.domain)
-        else _scalar(element, modifier, config, in_log=False)
-    )
-    if item is None and (not unknown or (element.name in _NO_ARRAYS and Fault.UNKNOWN_WITHOUT_ARRAYS in faults)):
+        return _without_values(_bits(modifier, faults))
+    mapped = _mapped_element(element, modifier, config)
+    if mapped is None and (not unknown or (element.name in _NO_ARRAYS and Fault.UNKNOWN_WITHOUT_ARRAYS in faults)):
         return None
     required = Fault.REQUIRED_ELEMENTS in faults and (
-        item is None or bool(element.labels) or element.name in _REQUIRED_ELEMENTS
+        mapped is None or bool(element.labels) or element.name in _REQUIRED_ELEMENTS
     )
-    item = item or _unmapped(element, config)
+    item = mapped or _unmapped(element, config)
     if keeps_all(config):
-        return nested_arrays.array_type(item, ";" if element.name == "box" else ",")
-    strict = is_strict(config)
-    arrow, delimiter = pa.list_(item.arrow), ";" if element.name == "box" else ","
+        return nested_arrays.array_type(item, delimiter)
+    strict, arrow = is_strict(config), pa.list_(item.arrow)
 
     def convert(text: pa.Array) -> pa.Array:
         found = arrays.elements(text, delimiter)
@@ -192,28 +198,29 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
             _tell_nested(found.nested, strict)
         values, null = found.lists.values, found.lists.is_null()
         if required and values.null_count:
-            null = pc.or_(
-                null, _having(found.lists, values.is_null(), "a null element (elements are required)", strict)
-            )
+            is_odd = _having(found.lists, values.is_null(), "a null element (elements are required)", strict)
+            null = pc.or_(null, is_odd)
         if element.name == "numeric" and Fault.NUMBERS_WITHOUT_NAN in faults:
-            without_number = pc.is_in(values, pa.array(_NO_NUMBERS, pa.string()))
-            null = pc.or_(null, _having(found.lists, without_number, "NaN or infinity", strict))
+            null = pc.or_(null, _having(found.lists, _without_number(values), "NaN or infinity", strict))
         if Fault.DRIVER_TIMES in faults and precision_mode(config) != STRUCTURED:
             values = as_read_from_arrays(element.name, values)
         mask = null if null.true_count else None
         return pa.ListArray.from_arrays(found.lists.offsets, item.convert(values), type=arrow, mask=mask)
 
-    schema = ConnectSchema("array", items=item.schema.with_(optional=not required))
     is_text = element.name == "bytea" and item.schema.type == "string"
     has_placeholder = element.name in _PLACEHOLDERS and not element.domain and not is_text
     return ValueType(
-        schema,
+        ConnectSchema("array", items=item.schema.with_(optional=not required)),
         arrow,
         convert,
         placeholder=has_placeholder or Fault.ARRAYS_WITHOUT_PLACEHOLDER not in faults,
         sql=item.sql and f"{item.sql}[]",
         form=item.form,
     )
+
+
+def _without_number(values: pa.Array) -> pa.Array:
+    return pc.is_in(values, pa.array(_NO_NUMBERS, pa.string()))
 
 
 def _having(lists: pa.ListArray, is_found: pa.Array, what: str, strict: bool) -> pa.Array:
