@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from tests.servers.db2.server import Db2
 
 # An example takes longer than usual where the machine does other work: that is no failure.
-settings.register_profile("tests", deadline=None)
+# Half of Hypothesis's own number of examples: the default suite runs with each change, and finds new cases by new seeds.
+settings.register_profile("tests", deadline=None, max_examples=50)
 # `make quick`: as many examples as show that a test runs.
 settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile("tests")

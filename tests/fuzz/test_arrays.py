@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from tailrace.connectors.postgres.log.protocol import arrays
 from tailrace.errors import DecodeError
 
-search = settings(max_examples=int(os.environ.get("TAILRACE_FUZZ_EXAMPLES", "200")), deadline=None)
+search = settings(max_examples=int(os.environ.get("TAILRACE_FUZZ_EXAMPLES", "100")), deadline=None)
 
 ODD = st.text('"\\,{}[]=: \t\nNULnulé\U0001f600', max_size=8)
 TEXT = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=10) | ODD

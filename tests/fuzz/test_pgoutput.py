@@ -26,7 +26,7 @@ from tailrace.model.table import Column, TableId, TableSchema
 from tests.fuzz import pgoutput_messages as wire
 from tests.fuzz.pgoutput_messages import UNCHANGED, xlog
 
-search = settings(max_examples=int(os.environ.get("TAILRACE_FUZZ_EXAMPLES", "200")), deadline=None)
+search = settings(max_examples=int(os.environ.get("TAILRACE_FUZZ_EXAMPLES", "100")), deadline=None)
 
 # What PostgreSQL can hold: any Unicode text without NUL.
 TEXT = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=12)

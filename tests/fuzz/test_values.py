@@ -14,7 +14,7 @@ from tailrace.errors import DecodeError
 from tests.unit.postgres.test_values import kind, numeric
 
 search = settings(
-    max_examples=int(os.environ.get("TAILRACE_FUZZ_EXAMPLES", "200")) // 4,
+    max_examples=int(os.environ.get("TAILRACE_FUZZ_EXAMPLES", "100")) // 4,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -208,7 +208,7 @@ PIECES = st.sampled_from([*SIGNS, *PARTS, "DELETE", "EXEC", "WAITFOR", "GO", "0x
 
 
 @BOTH
-@settings(max_examples=int(os.environ.get("TAILRACE_FUZZ_EXAMPLES", "500")), deadline=None)
+@settings(max_examples=int(os.environ.get("TAILRACE_FUZZ_EXAMPLES", "200")), deadline=None)
 @given(pieces=st.lists(PIECES, max_size=14), spaced=st.booleans())
 def test_what_is_sent_stays_in_its_parentheses(grammar: Grammar, pieces: list[str], *, spaced: bool) -> None:
     text = (" " if spaced else "").join(pieces)

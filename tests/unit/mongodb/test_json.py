@@ -167,7 +167,7 @@ def test_damage_is_an_error(damaged: bytes, message: str, times: int) -> None:
         json_text(values_of([damaged] * times), STRICT)
 
 
-@settings(max_examples=int(os.environ.get("TAILRACE_FUZZ_EXAMPLES", "200")), deadline=None)
+@settings(max_examples=int(os.environ.get("TAILRACE_FUZZ_EXAMPLES", "100")), deadline=None)
 @given(data=documents(), place=st.integers(0, 10**6), byte=st.integers(0, 255), times=st.sampled_from([1, 60]))
 def test_a_damaged_byte_never_hangs_or_crashes(data: bytes, place: int, byte: int, times: int) -> None:
     damaged = bytearray(data)
