@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tests.servers.db2.server import Db2
 
 # An example takes longer than usual where the machine does other work: that is no failure.
-# Half of Hypothesis's own number of examples: the default suite runs with each change, and finds new cases by new seeds.
+# Half of Hypothesis's own number: the default suite runs with each change, each time with other random values.
 settings.register_profile("tests", deadline=None, max_examples=50)
 # `make quick`: as many examples as show that a test runs.
 settings.register_profile("quick", deadline=None, max_examples=10)

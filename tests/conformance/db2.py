@@ -238,7 +238,7 @@ class Db2Subject(Subject):
     long = DECIDED_ONCE | frozenset(
         {
             *("a_pipeline_begins_with_more_signals_than_are_read", "more_signals_than_are_read_never_stop_a_pipeline"),
-            *("a_pipeline_continues_where_another_program_stopped", "a_replica_that_was_deleted_is_read_again[items]"),
+            "a_pipeline_continues_where_another_program_stopped",
             *("a_signal_table_that_is_none_never_stops_a_pipeline", "an_id_is_used_again_once_its_row_is_gone"),
             *(
                 "a_hostile_signal_is_given_up_and_writes_nothing",
@@ -255,6 +255,14 @@ class Db2Subject(Subject):
             *("a_snapshot_under_load_leaves_a_replica_equal", "reconcile_finds_and_repairs_wrong_rows"),
             *("kafka_has_each_event_once", "a_stream_has_rows_in_each_shape"),
             "a_fault_is_an_error_with_its_remedy[unreachable]",
+            *(
+                "a_signal_for_a_table_outside_the_lists_reads_nothing_of_it",
+                "a_signal_of_an_unknown_table_does_no_harm",
+            ),
+            *("a_signal_has_a_table_read[source-blocking]", "a_bounded_read_is_the_tables_as_of_now"),
+            *("a_replica_that_was_deleted_is_read_again", "the_checkpoint_of_another_source_is_an_error"),
+            *("a_wrong_property_is_named", "a_plug_in_that_is_not_there_is_named"),
+            "when_needed_reads_the_tables_again_if_the_position_is_lost",
         }
     )
 

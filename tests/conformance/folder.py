@@ -226,6 +226,12 @@ class FolderSubject(Subject):
     # What connectors to databases show by default.
     long = DECIDED_ONCE | frozenset(
         {
+            *(
+                "a_signal_for_a_table_outside_the_lists_reads_nothing_of_it",
+                "a_signal_has_a_table_read[source-blocking]",
+            ),
+            *("a_hostile_signal_is_given_up_and_writes_nothing", "a_plug_in_that_is_not_there_is_named"),
+            *("the_checkpoint_of_another_source_is_an_error", "a_replica_that_was_deleted_is_read_again"),
             "a_pipeline_begins_with_more_signals_than_are_read",
             *("a_mode_reads_the_tables_at_its_first_start", "a_restart_resumes_as_its_mode_says"),
             *("a_snapshot_of_several_batches_resumes_where_it_was", "a_stream_has_rows_in_each_shape"),

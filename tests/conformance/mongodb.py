@@ -17,6 +17,7 @@ from tests.conformance.subject import (
     DECIDED_ONCE,
     KEY,
     NO_PRIVILEGE,
+    OF_BLOCKING_SIGNALS,
     SECRET,
     UNREACHABLE,
     WRONG_PASSWORD,
@@ -241,13 +242,18 @@ class MongoSubject(Subject):
         "a_truncate_is_an_event": "there is no such command: all documents are deleted, one by one",
     }
 
-    long = DECIDED_ONCE | {
-        *("a_table_is_added_under_load", "a_snapshot_under_load_leaves_a_replica_equal"),
-        *("a_pipeline_begins_with_more_signals_than_are_read", "more_signals_than_are_read_never_stop_a_pipeline"),
-        *("a_snapshot_of_several_batches_resumes_where_it_was", "a_replica_that_was_deleted_is_read_again"),
-        *("a_pipeline_continues_where_another_program_stopped", "kafka_has_each_event_once"),
-        *("reconcile_finds_and_repairs_wrong_rows", "the_checkpoint_of_another_source_is_an_error"),
-    }
+    long = (
+        DECIDED_ONCE
+        | OF_BLOCKING_SIGNALS
+        | {
+            "a_plug_in_that_is_not_there_is_named",
+            *("a_table_is_added_under_load", "a_snapshot_under_load_leaves_a_replica_equal"),
+            *("a_pipeline_begins_with_more_signals_than_are_read", "more_signals_than_are_read_never_stop_a_pipeline"),
+            *("a_snapshot_of_several_batches_resumes_where_it_was", "a_replica_that_was_deleted_is_read_again"),
+            *("a_pipeline_continues_where_another_program_stopped", "kafka_has_each_event_once"),
+            *("reconcile_finds_and_repairs_wrong_rows", "the_checkpoint_of_another_source_is_an_error"),
+        }
+    )
 
     @override
     def start(self, request: pytest.FixtureRequest) -> None:

@@ -19,6 +19,7 @@ from tests.conformance.subject import (
     KEY,
     NO_PRIVILEGE,
     NOTE,
+    OF_BLOCKING_SIGNALS,
     SECRET,
     UNREACHABLE,
     VALUE,
@@ -216,13 +217,18 @@ class SqlServerSubject(Subject):
         "status_and_drop_know_what_a_pipeline_has_created": "a pipeline creates nothing on the server",
     }
 
-    long = DECIDED_ONCE | {
-        *("a_table_is_added_under_load", "kafka_has_each_event_once", "a_table_is_removed_under_load"),
-        *("a_table_is_added_by_a_blocking_snapshot", "reconcile_finds_and_repairs_wrong_rows"),
-        *("a_snapshot_under_load_leaves_a_replica_equal", "a_snapshot_of_several_batches_resumes_where_it_was"),
-        *("a_pipeline_begins_with_more_signals_than_are_read", "more_signals_than_are_read_never_stop_a_pipeline"),
-        *("a_replica_that_was_deleted_is_read_again", "the_checkpoint_of_another_source_is_an_error"),
-    }
+    long = (
+        DECIDED_ONCE
+        | OF_BLOCKING_SIGNALS
+        | {
+            "a_plug_in_that_is_not_there_is_named",
+            *("a_table_is_added_under_load", "kafka_has_each_event_once", "a_table_is_removed_under_load"),
+            *("a_table_is_added_by_a_blocking_snapshot", "reconcile_finds_and_repairs_wrong_rows"),
+            *("a_snapshot_under_load_leaves_a_replica_equal", "a_snapshot_of_several_batches_resumes_where_it_was"),
+            *("a_pipeline_begins_with_more_signals_than_are_read", "more_signals_than_are_read_never_stop_a_pipeline"),
+            *("a_replica_that_was_deleted_is_read_again", "the_checkpoint_of_another_source_is_an_error"),
+        }
+    )
 
     @override
     def start(self, request: pytest.FixtureRequest) -> None:

@@ -49,6 +49,13 @@ DECIDED_ONCE = frozenset(
     )
 )
 """What PostgreSQL shows by default, and other databases by `make long`: no database's code decides it."""
+OF_BLOCKING_SIGNALS = frozenset(
+    {
+        "a_signal_for_a_table_outside_the_lists_reads_nothing_of_it[alone-blocking]",
+        "a_hostile_signal_is_given_up_and_writes_nothing[blocking]",
+    }
+)
+"""What incremental snapshots show by default: the list and the signal are read by the same code for both kinds."""
 
 
 @dataclass(frozen=True)
