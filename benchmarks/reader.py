@@ -24,7 +24,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from tailrace.operate.serving import Single, serving
+from tailrace.operate.serving import SinglePipeline, serving
 from tailrace.operate.steering import Steering
 from tailrace.operate.watch import RunWatch
 from tailrace.pipeline import query as pipeline_query
@@ -112,7 +112,7 @@ def served(definition: Definition, session: Any) -> dict[str, Any]:
             with urllib.request.urlopen(f"{url}/metrics") as answer:
                 answer.read()
 
-    with serving(Single(watch, Steering()), HttpSection(port=0)) as url:
+    with serving(SinglePipeline(watch, Steering()), HttpSection(port=0)) as url:
         asking = threading.Thread(target=ask, args=(url,))
         asking.start()
         streaming(run)

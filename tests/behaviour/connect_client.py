@@ -55,7 +55,7 @@ def replica(session: SparkSession, given: Given) -> Any:
     more = dict(given.get("more", {}))
     layout = ReplicaLayout(mode=Mode.of(more.pop("mode", LATEST), {}))
     sink = ReplicaSink(given["target"], layout=layout, **more)
-    return finish(stream(session, given, "arrow").writeStream.foreachBatch(sink.write), given)
+    return finish(stream(session, given, "arrow").writeStream.foreachBatch(sink.write), given)  # type: ignore[arg-type]
 
 
 def beside(session: SparkSession, given: Given) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tailrace.errors import TailraceError
-from tailrace.operate.serving import Single, serving
+from tailrace.operate.serving import SinglePipeline, serving
 from tailrace.operate.steering import Steering
 from tailrace.operate.watch import RunWatch
 from tailrace.pipeline.definition import Definition, HttpSection
@@ -100,7 +100,7 @@ def operated(definition: Definition, spark: SparkSession) -> Iterator[Operated]:
     thread = threading.Thread(target=follow)
     thread.start()
     try:
-        with serving(Single(watch, Steering()), HttpSection(port=0)) as url:
+        with serving(SinglePipeline(watch, Steering()), HttpSection(port=0)) as url:
             yield Operated(url, run)
     finally:
         over.set()

@@ -179,7 +179,7 @@ ALTERED = ("ALTER TABLE orders ALTER note TYPE int USING 1", "INSERT INTO orders
 WAITS = "nothing: the pipeline waits for it, and goes on by itself"
 RESTART = ("tailrace_warnings", {"about": "restart"}, 1.0)
 PASSED = ("restarting", "starting", "streaming")
-AWAY = ("tailrace_source_up", {}, 0.0)
+AWAY = ("tailrace_source_up", {}, 0.0)  # type: ignore[var-annotated]
 LOST = {"code": 1, "connect": "FAILED"}
 
 FAULTS: dict[str, tuple[Cause, Showing]] = {
@@ -187,19 +187,19 @@ FAULTS: dict[str, tuple[Cause, Showing]] = {
     "database hangs": (hanging, Showing(("source away",), "the database has not answered", "", series=AWAY)),
     "password changed": (
         by("ALTER ROLE ROLE PASSWORD 'another'"),
-        Showing(("stuck",), "password authentication failed", "database.password", **LOST),
+        Showing(("stuck",), "password authentication failed", "database.password", **LOST),  # type: ignore[arg-type]
     ),
     "slot dropped": (
         slot_dropped,
-        Showing(("failed", "stuck"), "the slot does not exist", "snapshot.mode=when_needed", **LOST),
+        Showing(("failed", "stuck"), "the slot does not exist", "snapshot.mode=when_needed", **LOST),  # type: ignore[arg-type]
     ),
     "slot invalidated": (
         slot_invalidated,
-        Showing(("failed", "stuck"), "the server has invalidated the slot", "snapshot.mode=when_needed", **LOST),
+        Showing(("failed", "stuck"), "the server has invalidated the slot", "snapshot.mode=when_needed", **LOST),  # type: ignore[arg-type]
     ),
     "publication dropped": (
         by(*DROPPED),
-        Showing(("failed", "stuck"), "does not exist", "create the publication", **LOST),
+        Showing(("failed", "stuck"), "does not exist", "create the publication", **LOST),  # type: ignore[arg-type]
     ),
     "publication publishes less": (
         by(*LESS),
@@ -278,7 +278,7 @@ def test_kafka_that_is_killed(server: EmbeddedPostgres, pipeline: Path, spark: S
             asked.until("streaming", ALL)
             asked.eventually(lambda: asked.metric("tailrace_events_total") == 1, 60)
             broker.kill()
-            away, words = ("tailrace_sink_up", {}, 0.0), f"Kafka at {broker.bootstrap} does not answer"
+            away, words = ("tailrace_sink_up", {}, 0.0), f"Kafka at {broker.bootstrap} does not answer"  # type: ignore[var-annotated]
             told(asked, pipeline, Showing(("sink away",), words, "bootstrap.servers", series=away), "Kafka killed")
             broker.start()
             asked.until("streaming", ALL)
@@ -309,4 +309,4 @@ def test_a_disk_that_is_full(server: EmbeddedPostgres, pipeline: Path, spark: Sp
         filled = subprocess.run(["dd", "if=/dev/zero", f"of={small_disk / 'filler'}"], capture_output=True, check=False)
         assert b"No space left" in filled.stderr
         execute(server, pipeline, "INSERT INTO orders VALUES (2, 'b')")
-        told(asked, pipeline, Showing(("failed",), "a disk is full", "free space", **LOST), "disk full")
+        told(asked, pipeline, Showing(("failed",), "a disk is full", "free space", **LOST), "disk full")  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from tailrace.connectors.probe import Bench
 from tailrace.verify import run as running
 from tailrace.verify.clean_up import clean_up
 from tailrace.verify.report import content, page
-from tailrace.verify.run import Run
+from tailrace.verify.run import VerifyRun
 from tailrace.verify.runner import Job, Result, ask_all
 from tailrace.verify.shared_probes import shared_probes
 from tests.behaviour.verify_places import (
@@ -200,7 +200,7 @@ def test_what_cannot_be_dropped_is_told_with_its_command(database: Database) -> 
     commands = ['DROP TABLE IF EXISTS "tailrace_verify"."vquiet"', 'DROP SCHEMA IF EXISTS "tailrace_verify"']
     left = clean_up(bench)
     assert left == commands
-    report = content(Run(left=left), bench, "PostgreSQL", read_only=False)
+    report = content(VerifyRun(left=left), bench, "PostgreSQL", read_only=False)
     assert all(f"- `{command}`" in page(report) for command in commands)
     database.execute("DROP VIEW keeper")
     assert clean_up(bench) == []
@@ -225,7 +225,7 @@ def test_a_server_that_deviates_is_told(database: Database) -> None:
     assert result.asked.name == "rows.events"
     assert result.found["events"][0] == ["r", 1, 11, "a"]
     assert result.means == ("Events would be missing or wrong in a pipeline of this server: please send the report.",)
-    report = content(Run(list(results)), bench, "PostgreSQL", read_only=False)
+    report = content(VerifyRun(list(results)), bench, "PostgreSQL", read_only=False)
     assert [line.partition(":")[0] for line in differences(load(reports("postgres")[0]), report)] == ["rows.events"]
     assert "**differs**" in page(report)
 

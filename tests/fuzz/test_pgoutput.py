@@ -19,7 +19,7 @@ from tailrace.connectors.postgres.log.decoder import LogDecoder
 from tailrace.connectors.postgres.log.protocol.framing import PADDING, Packed, packed
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation
 from tailrace.connectors.postgres.log.protocol.segment import segment
-from tailrace.connectors.postgres.log.structures import Structures
+from tailrace.connectors.postgres.log.structures import LogStructures
 from tailrace.connectors.value_type import cast_type, text_type
 from tailrace.errors import DecodeError
 from tailrace.model.table import Column, TableId, TableSchema
@@ -56,7 +56,7 @@ def laid(messages: Sequence[bytes]) -> Packed:
 
 def read(blocks: Sequence[Packed]) -> list[dict[str, Any]]:
     """The rows of some blocks in log order, read by one decoder."""
-    structures = Structures()
+    structures = LogStructures()
     decoder = LogDecoder(lambda relation: structures.shared(relation, described(relation)), None)
     found = []
     for block in blocks:
@@ -281,7 +281,7 @@ def test_a_value_that_cannot_be_read_names_its_table_among_those_read_together()
     def numbers(relation: Relation) -> CapturedTable:
         return CapturedTable(TableSchema(TableId("db", "public", relation.table), columns, ("id",), ("id",)), (kind,))
 
-    structures, stream = Structures(), Stream()
+    structures, stream = LogStructures(), Stream()
     stream.send(wire.begin(5000, 1, 1))
     for oid in (1, 2, 3):
         stream.send(wire.relation(oid, "public", f"t{oid}", "d", [("id", True)]))

@@ -103,7 +103,7 @@ def _value(value: Any) -> Any:
         return Decimal(value) if isinstance(value, Decimal) else value
     kind = value.getClass().getSimpleName()
     if kind in _TIMES:
-        return _TIMES[kind](value.toString())
+        return _TIMES[kind](value.toString())  # type: ignore[no-untyped-call]
     if "ByteBuffer" in kind:
         return bytes(value.array())
     return _fields(value)

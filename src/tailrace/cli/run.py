@@ -159,7 +159,7 @@ def watched(
     None where neither is wanted.
     """
     from tailrace.cli.shown import shown
-    from tailrace.operate.serving import Single, address
+    from tailrace.operate.serving import SinglePipeline, address
 
     place = address(http) if http is not None else definition.http
     if place is None and not otlp:
@@ -170,7 +170,7 @@ def watched(
     watch = RunWatch(definition)
     watch.starting()
     try:
-        with shown(Single(watch, steering, file), place, otlp=otlp):
+        with shown(SinglePipeline(watch, steering, file), place, otlp=otlp):
             yield watch
     finally:
         watch.close()

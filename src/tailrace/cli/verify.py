@@ -18,7 +18,7 @@ from tailrace.errors import ConfigError, TailraceError
 if TYPE_CHECKING:
     from tailrace.connectors.ports import ConnectorPackage
     from tailrace.connectors.probe import Bench
-    from tailrace.verify.run import Run
+    from tailrace.verify.run import VerifyRun
     from tailrace.verify.runner import Result
 
 _USAGE, _INTERRUPTED = 2, 130
@@ -86,7 +86,7 @@ def _writable(out: Path) -> None:
 
 def _run(
     bench: Bench, entry: registry.ConnectorEntry, *, read_only: bool, is_shown: bool
-) -> tuple[Run, dict[str, Any]]:
+) -> tuple[VerifyRun, dict[str, Any]]:
     from tailrace.verify.clean_up import interruptible
     from tailrace.verify.report import content
     from tailrace.verify.run import run
@@ -126,7 +126,7 @@ def _print_left(left: list[str]) -> None:
             notes.print(escape(each), soft_wrap=True)
 
 
-def _print_end(run: Run, out: Path, page: Path, *, is_shown: bool) -> None:
+def _print_end(run: VerifyRun, out: Path, page: Path, *, is_shown: bool) -> None:
     _print_left(run.left)
     if run.is_interrupted:
         notes.print("Interrupted. What was made on the server is dropped.")

@@ -80,7 +80,7 @@ _CONNECT = {
 
 
 @dataclass(frozen=True)
-class Facts:
+class ConditionFacts:
     """What a condition depends on.
 
     `run` is a state of run_state.py. `is_source_away` and `is_sink_away`: it does not answer; `has_errors`:
@@ -101,7 +101,7 @@ class Facts:
     has_begun: bool | None = None
 
 
-def condition(facts: Facts) -> Condition:
+def condition(facts: ConditionFacts) -> Condition:
     """The condition, by the first of these that holds."""
     if facts.is_paused:
         return Condition.PAUSED

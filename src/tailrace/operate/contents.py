@@ -10,7 +10,7 @@ from tailrace.errors import ConfigError
 from tailrace.pipeline.document import read_pipeline
 
 
-class Contents:
+class PipelineContents:
     """Follows pipeline files. Of contents, which may be secrets, only digests are kept."""
 
     def __init__(self) -> None:

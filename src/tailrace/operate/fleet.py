@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.errors import ConfigError, TailraceError
-from tailrace.operate.contents import Contents
+from tailrace.operate.contents import PipelineContents
 from tailrace.operate.member import FleetMember, Listener
 from tailrace.operate.pipelines import Pipelines
 from tailrace.operate.server import Refusal
@@ -82,7 +82,7 @@ class Fleet(Pipelines):
     ) -> None:
         self._folder, self._session, self._shared = folder, session, shared
         self._listener, self._refused, self._once = listener, refused, once
-        self._contents, self._known = Contents(), dict[Path, str]()
+        self._contents, self._known = PipelineContents(), dict[Path, str]()
         self._members = dict[Path, FleetMember]()
         self._broken = dict[Path, TailraceError]()
 

@@ -31,7 +31,7 @@ class Pipelines(Protocol):
         """What pauses, resumes and restarts a pipeline. Raises Refusal if there is none of that name."""
 
 
-class Single(Pipelines):
+class SinglePipeline(Pipelines):
     """The one pipeline of `tailrace run FILE`."""
 
     def __init__(self, watch: RunWatch, steering: Steering, file: Path | None = None) -> None:

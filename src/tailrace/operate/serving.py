@@ -10,7 +10,7 @@ from tailrace.operate import console, probes
 from tailrace.operate.actions import Actions
 from tailrace.operate.connect_api import ConnectApi
 from tailrace.operate.pipelines import Pipelines
-from tailrace.operate.pipelines import Single as Single
+from tailrace.operate.pipelines import SinglePipeline as SinglePipeline
 from tailrace.operate.server import DEFAULT_HOST, Answer, HttpRequest, Refusal, Response, Server
 from tailrace.pipeline.definition import HttpSection
 

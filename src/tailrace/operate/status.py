@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace.connectors.finding import SINK, Finding, answered
 from tailrace.errors import SinkError, SourceAwayError, SourceError, TailraceError
-from tailrace.operate.condition import Condition, Facts, condition
+from tailrace.operate.condition import Condition, ConditionFacts, condition
 from tailrace.pipeline.activity import WRITES
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Status:
         is_sink_away = any(finding.name == SINK for finding in errors)
         others = [finding for finding in errors if finding.name != SINK]
         return condition(
-            Facts(
+            ConditionFacts(
                 "stopped" if self.run is None else self.run.state,
                 self.phase,
                 is_source_away=self.current is None and any(finding.name == CONNECTION for finding in others),

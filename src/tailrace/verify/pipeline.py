@@ -26,7 +26,7 @@ _PLAIN |= {"topic.prefix": "verify", "tombstones.on.delete": "false"}
 
 
 @dataclass
-class Pipeline:
+class ProbePipeline:
     """One pipeline. `events` are the values of all its events so far in log order, without tombstones."""
 
     capture: Capture
@@ -67,12 +67,12 @@ class Pipeline:
 
 
 @contextmanager
-def reading(package: ConnectorPackage, properties: Mapping[str, str]) -> Iterator[Pipeline]:
+def reading(package: ConnectorPackage, properties: Mapping[str, str]) -> Iterator[ProbePipeline]:
     """A pipeline of these properties, closed after the block."""
     config = package.resolve({**_PLAIN, **properties})
     capture = Capture(package.connector(config))
     block = package.source_block(config)
     try:
-        yield Pipeline(capture, RecordEncoder(config, block, uuid4().hex), block.is_old)
+        yield ProbePipeline(capture, RecordEncoder(config, block, uuid4().hex), block.is_old)
     finally:
         capture.close()

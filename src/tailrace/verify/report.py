@@ -11,7 +11,7 @@ from typing import Any
 from tailrace.connectors.probe import Bench
 from tailrace.errors import ConfigError
 from tailrace.verify.redaction import Redaction
-from tailrace.verify.run import Run
+from tailrace.verify.run import VerifyRun
 from tailrace.verify.runner import OUTCOMES, Result
 from tailrace.version import __version__
 
@@ -20,7 +20,7 @@ FORMAT = 1
 _MARKS = {"as expected": "", "differs": "**differs**", "noted": "noted", "error": "**error**", "skipped": "not asked"}
 
 
-def content(run: Run, bench: Bench, product: str, *, read_only: bool) -> dict[str, Any]:
+def content(run: VerifyRun, bench: Bench, product: str, *, read_only: bool) -> dict[str, Any]:
     """The report as JSON. Nothing of it has names, addresses or values of the server's own."""
     redaction = Redaction(bench.private())
     counts = Counter(result.outcome for result in run.results)

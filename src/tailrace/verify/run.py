@@ -17,7 +17,7 @@ from tailrace.connectors.registry import ConnectorEntry
 from tailrace.errors import ConfigError
 from tailrace.verify.clean_up import clean_up
 from tailrace.verify.runner import DIFFERS, ERROR, PREPARE, READ_ONLY, UNPREPARED, Asked, Job, Result, failed
-from tailrace.verify.worker import COMMAND, Begun, Ended, Message, Task, read
+from tailrace.verify.worker import COMMAND, Begun, Message, Task, WorkerEnded, read
 
 log = logging.getLogger(__name__)
 # A probe waits several times for the server, each time as long as the bench says.
@@ -26,7 +26,7 @@ _BEFORE_FIRST = Asked("drivers.load", "Can the driver be used?", "It can.", {})
 
 
 @dataclass
-class Run:
+class VerifyRun:
     """All results; `left` are commands for what could not be dropped."""
 
     results: list[Result] = field(default_factory=list)
@@ -39,12 +39,12 @@ class Run:
         return not (self.left or self.is_interrupted or any(each.outcome in (DIFFERS, ERROR) for each in self.results))
 
 
-def run(entry: ConnectorEntry, bench: Bench, *, read_only: bool, tell: Callable[[Result], None]) -> Run:
+def run(entry: ConnectorEntry, bench: Bench, *, read_only: bool, tell: Callable[[Result], None]) -> VerifyRun:
     """Ask all probes, and drop what they have made; `tell` is given each result as it comes.
 
     Raises SourceError if the server cannot be reached, ConfigError if there is a schema of the command's name.
     """
-    done = Run()
+    done = VerifyRun()
 
     def told(result: Result) -> None:
         done.results.append(result)
@@ -165,5 +165,5 @@ def _until_end(
             yield _Broken(f"the process ended by signal {-code}" if code < 0 else f"the process ended with {code}")
             return
         yield message
-        if isinstance(message, Ended):
+        if isinstance(message, WorkerEnded):
             return

@@ -38,7 +38,7 @@ from tailrace.connectors.probe import (
     Wrong,
 )
 from tailrace.connectors.retry import at_once
-from tailrace.verify.pipeline import Event, Pipeline, reading
+from tailrace.verify.pipeline import Event, ProbePipeline, reading
 
 # What `check` says where none of the configured tables is there: in read-only mode.
 OF_TABLES = ("tables", "publication", "collections")
@@ -114,7 +114,7 @@ class _Shared:
         self.bench, self.package = bench, package
 
     @contextmanager
-    def _reading(self, *tables: str, **more: str) -> Iterator[Pipeline]:
+    def _reading(self, *tables: str, **more: str) -> Iterator[ProbePipeline]:
         """A pipeline over tables; what it makes on the server goes with the block."""
         given = {name.replace("__", "."): value for name, value in more.items()}
         try:
@@ -281,7 +281,7 @@ class _Shared:
         return Probe("latency.busy", question, "A pipeline keeps up with such traffic.", ask, wants)
 
 
-def _write(bench: Bench, pipeline: Pipeline) -> int:
+def _write(bench: Bench, pipeline: ProbePipeline) -> int:
     """Write single rows for some seconds while the pipeline reads; how many."""
     written: list[int] = []
     failed: list[BaseException] = []
@@ -309,11 +309,11 @@ def _write(bench: Bench, pipeline: Pipeline) -> int:
     return len(written)
 
 
-def _read(pipeline: Pipeline, count: int, bench: Bench) -> float:
+def _read(pipeline: ProbePipeline, count: int, bench: Bench) -> float:
     return pipeline.read_until(lambda events: len(events) >= count, bench.deadline_s)
 
 
-def _read_chunks(pipeline: Pipeline, count: int, bench: Bench) -> None:
+def _read_chunks(pipeline: ProbePipeline, count: int, bench: Bench) -> None:
     """Read until so many rows have come, or until nothing is asked for any more and none comes."""
     begin = newest = time.monotonic()
     while len(pipeline.events) < count and time.monotonic() - begin < bench.deadline_s:

@@ -43,11 +43,11 @@ class Begun:
 
 
 @dataclass(frozen=True)
-class Ended:
+class WorkerEnded:
     """Nothing is left to ask."""
 
 
-Message = Begun | Result | Ended
+Message = Begun | Result | WorkerEnded
 
 
 def read(source: IO[bytes]) -> Message | None:
@@ -91,4 +91,4 @@ def main() -> None:
     bench = package.bench(task.config, task.schema)
     ask_all(bench, package, task.job, lambda asked: send(Begun(asked, dict(bench.refused))), send)
     bench.close()
-    send(Ended())
+    send(WorkerEnded())

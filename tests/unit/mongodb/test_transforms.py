@@ -20,7 +20,7 @@ from tailrace.events.payload import array
 from tailrace.events.records import RecordPart, Records, struct
 from tailrace.events.rows import RowWriter
 from tailrace.model.schema import STRING, ConnectSchema
-from tailrace.transforms.mongodb.documents import Converter, parse
+from tailrace.transforms.mongodb.documents import DocumentConverter, parse
 from tailrace.transforms.mongodb.outbox import MongoEventRouter
 from tailrace.transforms.mongodb.unwrap import ExtractNewDocumentState
 from tailrace.transforms.settings import Given, SettingsError
@@ -57,7 +57,7 @@ def plain(value: Any) -> Any:
 @given(DOCUMENTS)
 def test_a_document_is_a_struct_of_its_fields(document: dict[str, Any]) -> None:
     text = json_util.dumps(document, json_options=json_util.CANONICAL_JSON_OPTIONS)
-    converter = Converter()
+    converter = DocumentConverter()
     schema = converter.struct(parse(text), "t")
     (found,) = array([converter.value(parse(text), schema)], schema).to_pylist()
     assert [field.name for field in schema.fields] == list(document)
@@ -67,7 +67,7 @@ def test_a_document_is_a_struct_of_its_fields(document: dict[str, Any]) -> None:
 @given(st.lists(SCALARS, min_size=1, max_size=4))
 def test_an_array_as_a_document_has_a_field_for_each_item(items: list[Any]) -> None:
     text = json_util.dumps({"a": items}, json_options=json_util.CANONICAL_JSON_OPTIONS)
-    converter = Converter(as_documents=True)
+    converter = DocumentConverter(as_documents=True)
     schema = converter.struct(parse(text), "t")
     (found,) = array([converter.value(parse(text), schema)], schema).to_pylist()
     assert found == {"a": {f"_{place}": plain(item) for place, item in enumerate(items)}}
@@ -79,7 +79,7 @@ def test_types_of_documents() -> None:
         '"t": {"$timestamp": {"t": 5, "i": 1}}, "n": {"$numberDecimal": "1.50"}, '
         '"r": {"$regex": "^a", "$options": "i"}, "min": {"$minKey": 1}, "empty": {}, "none": []}'
     )
-    schema = Converter().struct(parse(text), "t")
+    schema = DocumentConverter().struct(parse(text), "t")
     assert {field.name: (field.schema.type, field.schema.name) for field in schema.fields} == {
         "i": ("int32", None),
         "l": ("int64", None),
@@ -91,20 +91,20 @@ def test_types_of_documents() -> None:
         "empty": ("struct", None),
         "none": ("array", None),
     }
-    value = Converter().value(parse(text), schema)
+    value = DocumentConverter().value(parse(text), schema)
     assert (value["d"], value["t"], value["n"]) == (1582979696789, 5000, "1.50")
     assert value["r"] == {"regex": "^a", "options": "i"}
 
 
 def test_a_reference_is_a_document_and_undefined_is_left_out() -> None:
     document = parse('{"r": {"$ref": "c", "$id": {"$oid": "5f1a2b3c4d5e6f7a8b9c0d1e"}}, "u": {"$undefined": true}}')
-    schema = Converter().struct(document, "t")
-    (found,) = array([Converter().value(document, schema)], schema).to_pylist()
+    schema = DocumentConverter().struct(document, "t")
+    (found,) = array([DocumentConverter().value(document, schema)], schema).to_pylist()
     assert found == {"r": {"$ref": "c", "$id": "5f1a2b3c4d5e6f7a8b9c0d1e"}}
 
 
 def test_documents_in_an_array_share_a_schema() -> None:
-    converter = Converter()
+    converter = DocumentConverter()
     document = parse('{"a": [{"x": 1}, {"y": "b", "x": 2}]}')
     schema = converter.struct(document, "t")
     (found,) = array([converter.value(document, schema)], schema).to_pylist()
@@ -124,8 +124,8 @@ def test_documents_in_an_array_share_a_schema() -> None:
 def test_a_field_of_documents_in_an_array_is_as_the_last_one_has_it(text: str, names: dict[str, Any]) -> None:
     """Debezium: MongoDataConverter.mergeSchemas."""
     document = parse(text)
-    schema = Converter().struct(document, "t")
-    array([Converter().value(document, schema)], schema)
+    schema = DocumentConverter().struct(document, "t")
+    array([DocumentConverter().value(document, schema)], schema)
     items = schema.fields[0].schema.items
     assert items is not None
     (field,) = items.fields
@@ -134,7 +134,7 @@ def test_a_field_of_documents_in_an_array_is_as_the_last_one_has_it(text: str, n
 
 
 def test_an_empty_array_stays_under_adjusted_names() -> None:
-    converter = Converter(adjustment="avro")
+    converter = DocumentConverter(adjustment="avro")
     document = parse('{"e": [], "d": {"e": []}, "a": [{"e": [], "x": 1}]}')
     found = converter.value(document, converter.struct(document, "t"))
     assert found == {"e": [], "d": {"e": []}, "a": [{"e": [], "x": 1}]}
@@ -156,12 +156,13 @@ def test_names_of_what_is_empty_in_arrays_as_documents(text: str, names: list[st
             found.append(field.schema.name)
             collect(field.schema)
 
-    collect(Converter(as_documents=True).struct(parse(text), "t"))
+    collect(DocumentConverter(as_documents=True).struct(parse(text), "t"))
     assert found == names
 
 
 def test_the_name_of_what_is_empty_in_an_item_is_adjusted_whole() -> None:
-    (array,) = Converter(as_documents=True, adjustment="avro").struct(parse('{"a": [{"e-": []}]}'), "p.t").fields
+    converter = DocumentConverter(as_documents=True, adjustment="avro")
+    (array,) = converter.struct(parse('{"a": [{"e-": []}]}'), "p.t").fields
     assert array.schema.fields[0].schema.fields[0].schema.name == "p_t_a__0_e_"
 
 
@@ -174,7 +175,7 @@ def test_the_name_of_what_is_empty_in_an_item_is_adjusted_whole() -> None:
     ],
 )
 def test_nulls_and_empty_arrays_beside_other_items(text: str, kept: Any) -> None:
-    converter, document = Converter(), parse(text)
+    converter, document = DocumentConverter(), parse(text)
     schema = converter.struct(document, "t")
     (found,) = array([converter.value(document, schema)], schema).to_pylist()
     assert found == {"a": kept}
@@ -182,12 +183,12 @@ def test_nulls_and_empty_arrays_beside_other_items(text: str, kept: Any) -> None
 
 def test_an_empty_array_beside_a_number_is_of_another_type() -> None:
     with pytest.raises(TransformError):
-        Converter().struct(parse('{"a": [[], 1.5]}'), "t")
+        DocumentConverter().struct(parse('{"a": [[], 1.5]}'), "t")
 
 
 def test_documents_in_an_array_of_arrays_have_no_name() -> None:
     """Debezium: MongoDataConverter.handleNestedArray."""
-    items = Converter().struct(parse('{"a": [[{"x": {"y": 1}}]]}'), "t").fields[0].schema.items
+    items = DocumentConverter().struct(parse('{"a": [[{"x": {"y": 1}}]]}'), "t").fields[0].schema.items
     assert items is not None
     assert items.items is not None
     assert (items.items.name, items.items.fields[0].schema.name) == (None, "null.x")
@@ -205,7 +206,7 @@ def test_documents_in_an_array_of_arrays_have_no_name() -> None:
 )
 def test_an_array_of_several_types_is_an_error_with_its_remedy(text: str) -> None:
     with pytest.raises(TransformError) as caught:
-        Converter().struct(parse(text), "t")
+        DocumentConverter().struct(parse(text), "t")
     assert "array.encoding" in (caught.value.remedy or "")
 
 

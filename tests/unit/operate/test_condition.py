@@ -10,14 +10,14 @@ import pytest
 
 from tailrace.connectors.finding import SINK, Finding
 from tailrace.operate import condition as module
-from tailrace.operate.condition import Condition, Facts, condition
+from tailrace.operate.condition import Condition, ConditionFacts, condition
 from tailrace.operate.health import health
 from tailrace.operate.status import Live, ReplicaTable, Status
 from tailrace.pipeline.lease import Owner
 from tailrace.pipeline.progress import RunProgress
 from tailrace.pipeline.run_state import Ended, RunState
 
-RUNS = Facts("running", "stream")
+RUNS = ConditionFacts("running", "stream")
 STATUS = Status(
     "p", "stream", 1, "0/1", current="0/2", lag_bytes=1, lag_seconds=1.0, tables={}, run=RunState("running")
 )
@@ -51,17 +51,17 @@ def rows(text: str) -> dict[str, list[str]]:
         (replace(RUNS, restarts=True), Condition.RESTARTING),
         (replace(RUNS, has_errors=True), Condition.STUCK),
         (replace(RUNS, is_silent=True, is_source_away=True), Condition.SILENT),
-        (Facts("stopped", "stream", is_paused=True), Condition.PAUSED),
-        (Facts("stopped", "stream"), Condition.STOPPED),
-        (Facts("stopped", "stream", is_lacking=True), Condition.INCOMPLETE),
-        (Facts("stopped", "stream", is_sink_away=True), Condition.STUCK),
-        (Facts("stopped", "stream", is_source_away=True, has_errors=True), Condition.STUCK),
-        (Facts("never started", "not started"), Condition.NEVER_STARTED),
-        (Facts("failed", "stream", is_lacking=True), Condition.FAILED),
-        (Facts("killed", "stream", is_source_away=True), Condition.KILLED),
+        (ConditionFacts("stopped", "stream", is_paused=True), Condition.PAUSED),
+        (ConditionFacts("stopped", "stream"), Condition.STOPPED),
+        (ConditionFacts("stopped", "stream", is_lacking=True), Condition.INCOMPLETE),
+        (ConditionFacts("stopped", "stream", is_sink_away=True), Condition.STUCK),
+        (ConditionFacts("stopped", "stream", is_source_away=True, has_errors=True), Condition.STUCK),
+        (ConditionFacts("never started", "not started"), Condition.NEVER_STARTED),
+        (ConditionFacts("failed", "stream", is_lacking=True), Condition.FAILED),
+        (ConditionFacts("killed", "stream", is_source_away=True), Condition.KILLED),
     ],
 )
-def test_each_state_has_one_condition(facts: Facts, expected: Condition) -> None:
+def test_each_state_has_one_condition(facts: ConditionFacts, expected: Condition) -> None:
     assert condition(facts) is expected
 
 

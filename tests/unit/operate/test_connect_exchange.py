@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from tailrace.operate.connect_api import ConnectApi
-from tailrace.operate.pipelines import Single
+from tailrace.operate.pipelines import SinglePipeline
 from tailrace.operate.server import HttpRequest, Refusal
 from tailrace.operate.steering import Steering
 from tailrace.operate.watch import Figures
@@ -27,7 +27,7 @@ OWN = {"config", "partition", "offset", "groups"}
 LOGGERS = {"/admin/loggers/org.apache.kafka.connect": "/admin/loggers/tailrace"}
 
 
-class Followed(Single):
+class Followed(SinglePipeline):
     """A pipeline that is at once what is wanted of it."""
 
     def __init__(self, found: Figures) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.connectors.sqlserver.structures import CatalogTable, TablePartition, switched
+from tailrace.connectors.sqlserver.structures import StructureTable, TablePartition, switched
 from tailrace.model.differences import differences
 from tailrace.model.structure import Stored, Structure
 
@@ -48,7 +48,7 @@ def test_a_table_with_partitions(now: list[TablePartition], is_told: bool) -> No
 
 
 def test_a_column_that_was_excluded_and_is_captured_again() -> None:
-    table = CatalogTable("7", {"id": "1", "v": "2"})
+    table = StructureTable("7", {"id": "1", "v": "2"})
     before, now = table.described(["id"]), table.described(["id", "v"])
     assert differences(Stored.of(before), now).values == ("the column v was not captured before",)
     assert differences(Stored.of(now), before).dropped == ("v",)

@@ -40,7 +40,7 @@ _FILLED = "filled"
 
 
 @dataclass
-class CatalogTable:
+class StructureTable:
     """A table by what the catalogue has of its capture instance: its columns and their places."""
 
     identity: str
@@ -109,10 +109,10 @@ def in_effect(catalog: Catalog, database: str, end: LsnPosition) -> dict[TableId
     return {each.table: each for each in begun}
 
 
-def _tables(rows: Sequence[tuple[object, ...]]) -> Mapping[int, CatalogTable]:
-    found: dict[int, CatalogTable] = {}
+def _tables(rows: Sequence[tuple[object, ...]]) -> Mapping[int, StructureTable]:
+    found: dict[int, StructureTable] = {}
     for instance, number, created, column, place, *kind in rows:
-        table = found.setdefault(int(str(instance)), CatalogTable(f"{number} {created}"))
+        table = found.setdefault(int(str(instance)), StructureTable(f"{number} {created}"))
         table.columns[str(column)] = str(place)
         table.facts.update(_facts(str(column), kind))
     return found

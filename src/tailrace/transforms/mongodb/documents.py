@@ -57,7 +57,7 @@ def _typed(members: Document) -> Any:
 
 
 @dataclass(frozen=True)
-class Converter:
+class DocumentConverter:
     """Makes schemas and values. `as_documents`: arrays become structs with the fields `_0`, `_1`, ..."""
 
     as_documents: bool = False

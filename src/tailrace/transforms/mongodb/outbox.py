@@ -13,7 +13,7 @@ from tailrace.events.payload import array
 from tailrace.events.records import RecordPart, Records, struct
 from tailrace.model.change import DELETE, UPDATE
 from tailrace.model.schema import ConnectSchema, Field
-from tailrace.transforms.mongodb.documents import Converter, parse
+from tailrace.transforms.mongodb.documents import DocumentConverter, parse
 from tailrace.transforms.mongodb.indented import indented
 from tailrace.transforms.outbox import EventRouter
 from tailrace.transforms.outbox_settings import OPTIONS
@@ -106,7 +106,7 @@ class MongoEventRouter(ByValues):
         return out
 
     def _document(self, text: str, name: str | None) -> tuple[ConnectSchema, Any]:
-        converter, document = Converter(), parse(text)
+        converter, document = DocumentConverter(), parse(text)
         payload = None if self.expand else indented(text, self.payload)
         if payload is not None:
             document = {**document, self.payload: payload}

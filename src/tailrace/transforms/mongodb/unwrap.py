@@ -17,7 +17,7 @@ from tailrace.events.records import ENVELOPE, Header, RecordPart, Records, struc
 from tailrace.model.change import UPDATE_DESCRIPTION
 from tailrace.model.schema import ConnectSchema
 from tailrace.transforms import unwrap
-from tailrace.transforms.mongodb.documents import Converter, Document, parse
+from tailrace.transforms.mongodb.documents import Document, DocumentConverter, parse
 from tailrace.transforms.settings import Given, either, setting
 from tailrace.transforms.structure import Flatten
 from tailrace.transforms.transform import ByValues, require
@@ -44,7 +44,7 @@ class ExtractNewDocumentState(ByValues):
     """Debezium's `unwrap` for documents. Records are split by the schemas of their keys and documents."""
 
     rows: unwrap.ExtractNewRecordState
-    converter: Converter
+    converter: DocumentConverter
     delimiter: str | None
     with_id: bool
 
@@ -54,7 +54,7 @@ class ExtractNewDocumentState(ByValues):
         config = given.read((*unwrap.OPTIONS, *_OWN))
         others = {name: text for name, text in given.values.items() if name.lower() not in _NAMES}
         as_documents = config[_ARRAY_ENCODING] == "document"
-        converter = Converter(as_documents, config[_FIELD_NAME_ADJUSTMENT_MODE])
+        converter = DocumentConverter(as_documents, config[_FIELD_NAME_ADJUSTMENT_MODE])
         delimiter = config[_FLATTEN_STRUCT_DELIMITER] if config[_FLATTEN_STRUCT] else None
         with_id = config[_DELETE_TOMBSTONE_HANDLING_MODE_REWRITE_WITH_ID]
         rows = unwrap.ExtractNewRecordState.of(replace(given, values=others))

@@ -28,7 +28,7 @@ from tailrace.connectors.postgres.log.protocol.framing import Packed, packed
 from tailrace.connectors.postgres.log.protocol.pgoutput import Relation, Relations
 from tailrace.connectors.postgres.log.refusals import Interrupted
 from tailrace.connectors.postgres.log.stream import About, LogStream, RangeRequest
-from tailrace.connectors.postgres.log.structures import Structures
+from tailrace.connectors.postgres.log.structures import LogStructures
 from tailrace.connectors.postgres.position import LogClaim, SeenLog
 from tailrace.connectors.postgres.server.connect import connect, is_transient, server_errors
 from tailrace.connectors.reader_socket import AnswerBlock, ReaderLost, ReaderRequest
@@ -52,7 +52,7 @@ class DescribedTables:
     _: KW_ONLY
     relations: Relations = field(default_factory=Relations)
     tables: dict[int, CapturedTable | None] = field(default_factory=dict)
-    structures: Structures = field(default_factory=Structures)
+    structures: LogStructures = field(default_factory=LogStructures)
 
     def see(self, about: About) -> None:
         """Forget the descriptions if a block comes over a new connection: the server describes each table again."""
@@ -60,7 +60,7 @@ class DescribedTables:
             self.epoch, self.described = about.epoch, 0
             self.relations.by_oid.clear()
             self.tables.clear()
-            self.structures = Structures()
+            self.structures = LogStructures()
 
 
 # Each column of each batch costs 0.1 ms however few its rows are, as much as 5 kB of the log, so that with many of them

@@ -10,7 +10,7 @@ from tailrace.connectors.postgres.log.protocol.pgoutput import Relation, Relatio
 
 
 @dataclass
-class Structures:
+class LogStructures:
     """Tables with equal columns in the log, schemas and conversions share the tuples that hold these.
 
     A transaction over a thousand tables brings a few rows of each, and a column costs 0.1 ms to decode however few
