@@ -20,6 +20,6 @@ def test_a_table_that_is_dropped_while_it_is_repaired_is_told(monkeypatch: pytes
     monkeypatch.setattr(module, "_sent", lambda *_, **__: None)
     monkeypatch.setattr(module, "_done", lambda *_: True)
     found = ComparedTable(ReconcileReport("public.t", "different"), SimpleNamespace(layout=None))  # type: ignore[arg-type]
-    report = repair(SimpleNamespace(tables=tables), found).report  # type: ignore[arg-type]
+    report = repair(SimpleNamespace(tables=tables, compare=None), found).report  # type: ignore[arg-type]
     assert (report.outcome, report.repaired) == ("different", 0)
     assert report.reason == "it was not repaired: the pipeline does not capture this table; remedy: look"
