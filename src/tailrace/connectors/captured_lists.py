@@ -20,6 +20,7 @@ _OTHERS = (
     "database.exclude.list",
     "collection.include.list",
     "collection.exclude.list",
+    "signal.data.collection",  # whose rows are none of a replica's
 )
 
 
