@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from tailrace.config import Config
+from tailrace.config.filters import TableFilter
 from tailrace.config.options.filters import SKIPPED_OPERATIONS, VALUE_LOSS_HANDLING_MODE
 from tailrace.config.options.spark import COMPAT_FAULTS
+from tailrace.config.overrides import overrides
 from tailrace.model.change import OPERATIONS
 from tailrace.model.native import is_bounded
-from tailrace.model.structure import Fact, Structure
+from tailrace.model.structure import Fact, Structure, digest
 from tailrace.model.table import NULL, Column, TableId, TableSchema
 
 
@@ -30,7 +31,7 @@ def _form(column: Column) -> Fact:
     """
     is_null = column.out_of_range == NULL and is_bounded(column)
     why = f"the settings by which values of {column.name} are kept were changed"
-    return Fact(_digest(column.form), why, sizes=(1 if is_null else 0,))
+    return Fact(digest(column.form), why, sizes=(1 if is_null else 0,))
 
 
 def _of_table(table: TableId, config: Config) -> Iterator[tuple[str, Fact]]:
@@ -38,6 +39,10 @@ def _of_table(table: TableId, config: Config) -> Iterator[tuple[str, Fact]]:
     skipped = {*config.get(SKIPPED_OPERATIONS, frozenset()), *_filtered(table, config)}
     left_out = tuple(1 if each in skipped else 0 for each in OPERATIONS.values())
     yield "skipped", Fact("", "skipped.operations or a filter step left out some of its changes", sizes=left_out)
+    is_partial = (not TableFilter.from_config(config).lists(table)) or any(
+        f".{table}".endswith(f".{name}") for name in overrides(config)
+    )
+    yield "partial", Fact("", "snapshots did not read all of its rows", sizes=(1 if is_partial else 0,))
     faults = ",".join(sorted(each.name for each in config[COMPAT_FAULTS]))
     losses = config.get(VALUE_LOSS_HANDLING_MODE, "")
     names = f"{COMPAT_FAULTS.name} or {VALUE_LOSS_HANDLING_MODE.name}"
@@ -52,7 +57,3 @@ def _filtered(table: TableId, config: Config) -> Iterator[str]:
         tables = settings.get("tables") or [".*"]
         matches = any(re.fullmatch(each, str(table), re.IGNORECASE) for each in tables)
         yield from (each for each in OPERATIONS.values() if each not in chosen or not matches)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16] if text else ""

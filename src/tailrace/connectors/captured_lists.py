@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.model.structure import digest
 
 # The entry of an offset's `log`.
 ENTRY = "lists"
@@ -20,6 +20,7 @@ _OTHERS = (
     "database.exclude.list",
     "collection.include.list",
     "collection.exclude.list",
+    "signal.data.collection",  # whose rows are none of a replica's
 )
 
 
@@ -65,4 +66,4 @@ def _digest(config: Config) -> str:
     if filters := [step["filter"]["tables"] for step in json.loads(config.steps) if "tables" in step.get("filter", {})]:
         others["steps"] = filters
     lists = [*(config.given.get(name) for name in _LISTS), *([others] if others else [])]
-    return hashlib.sha256(json.dumps(lists).encode()).hexdigest()[:16]
+    return digest(json.dumps(lists))

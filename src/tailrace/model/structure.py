@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any
+
+
+def digest(text: str) -> str:
+    """A text that stands for settings, which may have secrets, as the salt of a hash; empty for none."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16] if text else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tailrace.config.options.snapshot import SIGNAL_FOLDER
+from tailrace.errors import TailraceError
 from tailrace.pipeline.reconcile import ComparedTable, Reconciler
 from tailrace.pipeline.sides import ColumnsChanged
 from tailrace.pipeline.signaling import Sent, send
@@ -24,8 +25,16 @@ def repair(reconciler: Reconciler, found: ComparedTable) -> ComparedTable:
     """Repair what is wrong in a table, and compare again; the report contains what is left.
 
     A table that is incomplete or set aside is read again as a whole, and so is one without a key, or whose rows the log
-    names by another.
+    names by another. One that cannot be repaired, as it was dropped meanwhile, does not end the comparison of others.
     """
+    try:
+        return _repaired(reconciler, found)
+    except TailraceError as error:
+        _add(found, f"it was not repaired: {error.line}")
+        return found
+
+
+def _repaired(reconciler: Reconciler, found: ComparedTable) -> ComparedTable:
     if found.report.is_lacking:
         return _again(reconciler, found)
     if found.report.outcome == "undecided":

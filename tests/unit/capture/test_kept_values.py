@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -21,6 +22,7 @@ from tailrace.model.table import TableId
 from tests.unit.connectors.rules import INTEGER, column, config
 
 TABLE = TableId("shop", "dbo", "people")
+OVERRIDE = {"snapshot__select__statement__overrides__dbo.people": "SELECT 1"}
 LEFT_OUT = "skipped.operations or a filter step left out some of its changes"
 ALL = {"column__out__of__range__null": ".*"}
 
@@ -94,6 +96,16 @@ def test_changes_that_a_filter_left_out_make_the_table_differ_once_it_does_not(
 ) -> None:
     before = described([{"filter": {"operations": ["c", "u", "r"]}}, {"route": {}}])
     assert lost(before, described([{"filter": each} for each in filters])) == ([LEFT_OUT] if is_lost else [])
+
+
+def test_rows_that_snapshots_left_out_make_the_table_differ_once_they_do_not() -> None:
+    everything = described()
+    for part in (
+        {"snapshot__include__collection__list": (re.compile("dbo.other"),)},
+        {"snapshot__select__statement__overrides": ["dbo.people"], **OVERRIDE},
+    ):
+        assert lost(described(**part), everything) == ["snapshots did not read all of its rows"]
+        assert lost(everything, described(**part)) == []
 
 
 def test_other_faults_make_the_table_differ() -> None:

@@ -139,6 +139,12 @@ def test_a_table_that_the_lists_did_not_have_for_a_start_is_incomplete(is_report
     assert not differences(Stored.of(replace(now, epoch=1)), now).why
 
 
+def test_a_table_that_had_signals_is_another_list() -> None:
+    signals = replace(CONFIG, given={**CONFIG.given, "signal.data.collection": "public.signals"})
+    log = {"lists": CapturedLists.at(signals, {}).to_json()}
+    assert CapturedLists.at(CONFIG, log).is_new
+
+
 def test_tables_of_filter_steps_are_lists_as_well() -> None:
     plain = CapturedLists.at(CONFIG, {})
     log = {"lists": plain.to_json()}

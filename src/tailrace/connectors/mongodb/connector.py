@@ -44,7 +44,7 @@ from tailrace.connectors.mongodb.types.layout import Values
 from tailrace.connectors.offset import Reached
 from tailrace.connectors.shared_log import BEGINS, LogGap, SharedLogConnector
 from tailrace.errors import OffsetError
-from tailrace.model.structure import Fact, Structure
+from tailrace.model.structure import Fact, Structure, digest
 from tailrace.model.table import TableId, TableSchema
 from tailrace.override import override
 
@@ -110,10 +110,12 @@ class MongoConnector(SharedLogConnector):
         """
         rows, is_reported = Documents(config), config[CURSOR_PIPELINE] is None
         found = self._server.ask(lambda client: Collections(client, config).known())
+        why = "cursor.pipeline was changed, and maybe left out some of its changes"
+        facts = {"stages": Fact(digest(config.given.get(CURSOR_PIPELINE.name, "")), why)}
         return {
             table: Structure(
                 identity=each.uuid.hex(),
-                facts={"form": Fact(rows.form(table), "other properties say how documents become rows")},
+                facts={**facts, "form": Fact(rows.form(table), "other properties say how documents become rows")},
                 is_reported=is_reported,
                 unread=_CLONED if each.is_capped else None,
             )

@@ -109,6 +109,8 @@ def _followed(
     filled = [column.name for column in note.table.columns if column.missing is not None]
     found = differences(known, structure, [*filled, *descriptions.whole(known, note.table)])
     yield from found.why
+    if structure.is_reported and structure.unread is not None and not known.identity:
+        yield structure.unread  # the log has renamed it before it was met
     has_rows, before = target.count() > 0, {*target.schema.names}
     if has_rows:
         yield from found.values
