@@ -9,14 +9,45 @@ import yaml
 from pyspark.sql import SparkSession
 
 from tailrace.pipeline.definition import load
-from tests.behaviour.operated import LIMIT, MORE, operated
+from tests.behaviour.operated import operated
 from tests.behaviour.test_operate import ALL
+from tests.behaviour.told import Showing, told
 from tests.conformance.sqlserver import SqlServerSource
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
+AGENT = "EXEC xp_servicecontrol '{}', 'SQLServerAGENT'"
+JOB = "EXEC sys.sp_cdc_{}_job @job_type = N'capture'"
+FAULTS = {
+    "SQL Server Agent stopped": (
+        AGENT.format("STOP"),
+        AGENT.format("START"),
+        Showing(
+            ("stuck",),
+            "SQL Server Agent is not running",
+            "start the service SQL Server Agent",
+            code=1,
+            connect="FAILED",
+        ),
+    ),
+    "capture job ended": (
+        JOB.format("stop"),
+        JOB.format("start"),
+        Showing(
+            ("stuck",),
+            "is not running, so changes do not come",
+            JOB.format("start"),
+            code=1,
+            connect="FAILED",
+        ),
+    ),
+}
 
-def test_an_agent_that_stops(sqlserver_source: SqlServerSource, tmp_path: Path, spark: SparkSession) -> None:
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_captures_stops(
+    sqlserver_source: SqlServerSource, tmp_path: Path, spark: SparkSession, fault: str
+) -> None:
     source = sqlserver_source
     content = {
         "name": "shop",
@@ -30,13 +61,12 @@ def test_an_agent_that_stops(sqlserver_source: SqlServerSource, tmp_path: Path, 
     }
     file = tmp_path / "pipeline.yaml"
     file.write_text(yaml.safe_dump(content), encoding="utf-8")
+    stop, start, showing = FAULTS[fault]
     with operated(load(file), spark) as asked:
         asked.until("streaming", ALL)
-        source.server.execute("EXEC xp_servicecontrol 'STOP', 'SQLServerAGENT'")
+        source.run(stop)
         try:
-            status, _, what, todo = asked.until("stuck", LIMIT + MORE)
-            assert (status, asked.health("/health")[0]) == (503, 200)
-            assert "SQL Server Agent is not running" in what
-            assert "start the service SQL Server Agent" in todo
+            told(asked, file, showing, fault)
+            assert (asked.health()[0], asked.health("/health")[0]) == (503, 200)
         finally:
-            source.server.execute("EXEC xp_servicecontrol 'START', 'SQLServerAGENT'")
+            source.run(start)

@@ -94,11 +94,11 @@ Cause = Callable[[Shop], AbstractContextManager[None]]
 
 
 def by(*statements: str) -> Cause:
-    """A fault that statements cause; `ROLE` stands for the role of the pipeline."""
+    """A fault that statements cause; `{role}` stands for the role of the pipeline."""
 
     @contextmanager
     def cause(shop: Shop) -> Iterator[None]:
-        shop.execute(*(each.replace("ROLE", shop.slot) for each in statements))
+        shop.execute(*(each.replace("{role}", shop.slot) for each in statements))
         yield
 
     return cause
@@ -186,8 +186,8 @@ FAULTS: dict[str, tuple[Cause, Showing]] = {
     "database stopped": (stopped, Showing(("source away",), "cannot connect", WAITS, series=AWAY)),
     "database hangs": (hanging, Showing(("source away",), "the database has not answered", "", series=AWAY)),
     "password changed": (
-        by("ALTER ROLE ROLE PASSWORD 'another'"),
-        Showing(("stuck",), "password authentication failed", "database.password", **LOST),  # type: ignore[arg-type]
+        by("ALTER ROLE {role} PASSWORD 'another'"),
+        Showing(("stuck",), "password authentication failed", "database.password", **LOST),
     ),
     "slot dropped": (
         slot_dropped,
@@ -224,7 +224,7 @@ FAULTS: dict[str, tuple[Cause, Showing]] = {
         Showing(("incomplete",), "the replica's table was deleted", "execute-snapshot", code=1),
     ),
     "SELECT revoked": (
-        by("REVOKE SELECT ON orders FROM ROLE"),
+        by("REVOKE SELECT ON orders FROM {role}"),
         Showing(
             ("streaming",),
             "the right to read public.orders is missing",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +27,8 @@ def test_changes_are_counted_in_sparks_progress(
         query = writer.trigger(availableNow=True).foreachBatch(look).start()
         query.awaitTermination()
         found = [each.observedMetrics["tailrace"].asDict() for each in query.recentProgress if each.observedMetrics]
-        return {name: sum(each[name] for each in found) for name in found[0]}
+        newest.extend(json.loads(each.pop("newest", None) or "[]") for each in found)
+        return {name: sum(each[name] for each in found) for name in found[0] if name != "newest"}
 
     def look(frame: DataFrame, _: int) -> None:
         seen = frame.persist()
@@ -33,9 +36,14 @@ def test_changes_are_counted_in_sparks_progress(
         seen.collect()
         seen.unpersist()
 
+    newest = list[list[dict[str, Any]]]()
     first = counted()
     assert (first["reads"], first["creates"]) == (2, 0)
     database.execute("UPDATE t SET note = 'c'", "DELETE FROM t WHERE id = 1", "INSERT INTO t VALUES (3, 'd')")
     second = counted()
     assert [second[name] for name in ("reads", "creates", "updates", "deletes")] == [0, 1, 2, 1]
     assert second.get("transactions") == (3 if shape == "arrow" else None)
+    if shape == "arrow":
+        row = {"id": "***", "note": "***"}
+        changes = [(each["op"], each["table"], each["row"]) for each in newest[-1]]
+        assert changes[-1] == ("create", "public.t", row)

