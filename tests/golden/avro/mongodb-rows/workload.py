@@ -15,5 +15,6 @@ def run(client):
     things.insert_one({"_id": "text", "bin": Binary(b"\x00\xff"), "dec": Decimal128("1.50"), "l": Int64(2**40)})
     things.insert_one({"_id": 4, "a": [1, 2, 3], "t": ["x", None], "r": [{"k": 1}, {"k": 2, "m": "z"}]})
     things.update_one({"_id": 1}, {"$set": {"s": "new", "o.c": 7}})
+    yield "wait"
     things.delete_one({"_id": 1})
     yield "wait"
