@@ -46,7 +46,11 @@ LONG = {
         *("heartbeat", "no-pk", "pk-change", "snapshot-empty-first-last", "transaction-metadata"),
         *("placeholder-hex", "captured-without-key", "defaults-cut", "wide-large-values"),
     ),
-    "avro": (),
+    "avro": (
+        *("db2-rows", "mongodb-rows", "postgres-chain", "postgres-evolution", "postgres-names"),
+        *("postgres-names-unicode", "postgres-outbox", "postgres-outbox-text", "postgres-topics"),
+        *("postgres-types-modes", "postgres-types-plain-meta", "sqlserver-evolution", "sqlserver-modes"),
+    ),
     "db2": ("message-key-columns", "no-pk", "snapshot-include-structures", "table-added", "transaction-metadata"),
 }
 RECORDED = [
