@@ -20,7 +20,8 @@ import httpx
 from tailrace.config.converter_names import APICURIO_AVRO, AVRO
 from tests.behaviour.avro_records import whole
 from tests.golden.compare import Event, load
-from tests.servers.registry import Registry
+from tests.golden.databases.database import SkippedError
+from tests.servers.registry import Registry, why_not_here
 
 SCHEMAS = "schemas.json"
 _HEADER = "apicurio."
@@ -29,8 +30,17 @@ _PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "st
 
 @cache
 def registry() -> Registry:
-    """The registry of the scenarios, which ends with this process."""
+    """The registry of the scenarios. Raises SkippedError where Maven has it not."""
+    if (why := why_not_here()) is not None:
+        raise SkippedError(why)
     return Registry().start()
+
+
+def close_registry() -> None:
+    """End the registry, if there is one."""
+    if registry.cache_info().currsize:
+        registry().close()
+        registry.cache_clear()
 
 
 def uses_registry(properties: Mapping[str, str]) -> bool:

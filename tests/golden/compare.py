@@ -99,7 +99,7 @@ class _Topic:
             "key": self._document(event["key"]),
             "value": self._document(event["value"]),
             "headers": {name: _header(name, value) for name, value in sorted((event.get("headers") or {}).items())},
-            "added": event.get("added"),
+            "added": event.get("added") or None,
         }
         notice = payload_of(masked["value"])
         if isinstance(notice, dict) and "aggregate_type" in notice:

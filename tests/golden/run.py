@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from tailrace.pipeline.failure import from_spark
 from tailrace.pipeline.session import local_session
 from tailrace.spark.java_errors import summary
+from tests.golden.avro_records import close_registry
 from tests.golden.databases.database import GoldenServer, SkippedError
 from tests.golden.databases.db2 import GoldenDb2
 from tests.golden.databases.mongodb import GoldenMongo
@@ -78,6 +79,7 @@ class Servers:
     def __exit__(self, *_: object) -> None:
         for server in self._started.values():
             server.close()
+        close_registry()
 
 
 @contextmanager

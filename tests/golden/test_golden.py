@@ -15,7 +15,7 @@ from tests.golden.databases.database import SkippedError
 from tests.golden.run import Servers, scenarios
 from tests.golden.scenario import DirectStream, Scenario, replay, run
 
-DATABASES = ("postgres", "mongodb", "sqlserver", "db2")
+DATABASES = ("postgres", "mongodb", "sqlserver", "db2", "avro")
 IN_SPARK = ("basic-crud", "restart")
 # Of these the default suite has another one of the same kind, or tests of the unit.
 LONG = {
@@ -46,10 +46,15 @@ LONG = {
         *("heartbeat", "no-pk", "pk-change", "snapshot-empty-first-last", "transaction-metadata"),
         *("placeholder-hex", "captured-without-key", "defaults-cut", "wide-large-values"),
     ),
+    "avro": (
+        *("db2-rows", "mongodb-rows", "postgres-chain", "postgres-evolution", "postgres-names"),
+        *("postgres-names-unicode", "postgres-outbox", "postgres-outbox-text", "postgres-topics"),
+        *("postgres-types-modes", "postgres-types-plain-meta", "sqlserver-evolution", "sqlserver-modes"),
+    ),
     "db2": ("message-key-columns", "no-pk", "snapshot-include-structures", "table-added", "transaction-metadata"),
 }
 RECORDED = [
-    pytest.param(each, id=f"{each.database}-{each.name}", marks=[pytest.mark.long] * (each.name in LONG[database]))
+    pytest.param(each, id=f"{database}-{each.name}", marks=[pytest.mark.long] * (each.name in LONG[database]))
     for database in DATABASES
     for each in scenarios(Path(__file__).parent / database)
 ]

@@ -18,6 +18,7 @@ from tailrace.errors import ConfigError, DecodeError
 from tailrace.events.avro.datums import datums, joined
 from tailrace.events.avro.schema import AvroSettings, avro_schema, schema_text
 from tailrace.events.payload import arrow_type
+from tailrace.events.registry.languages import Avro
 from tailrace.model.schema import ConnectSchema, Field
 
 PLAIN = AvroSettings()
@@ -232,3 +233,15 @@ def test_two_structs_of_one_name_are_an_error_where_they_differ() -> None:
 
 def test_an_empty_column_has_no_datum() -> None:
     assert ours(pa.array([], pa.int64()), ConnectSchema("int64")) == []
+
+
+def test_a_row_that_may_be_null_is_a_union_for_confluent_alone() -> None:
+    schema = ConnectSchema("struct", optional=True, name="a.Row", fields=(Field("id", ConnectSchema("int32")),))
+    rows = pa.array([{"id": 1}, {"id": 2}])
+    for of_values, text, datum in (
+        (True, '{"type":"record"', b"\x02"),
+        (False, '["null",{"type":"record"', b"\x02\x02"),
+    ):
+        language = Avro(AvroSettings(), of_values)
+        assert language.described(schema)[1].startswith(text)
+        assert joined(language.parts(rows, schema, None), 2)[0].as_py() == datum

@@ -126,7 +126,7 @@ def registry_form_of(config: Config, part: str, prefix: str, kind: str) -> Regis
     if kind in APICURIO:
         settings = ApicurioSettings.of(config, prefix)
         meta_data = config.within(prefix)[CONNECT_META_DATA]
-        language: Language = Avro(AvroSettings(meta_data))
+        language: Language = Avro(AvroSettings(meta_data), of_values=True)
         if kind not in AVRO:
             # The id is part of the text.
             language, settings = ConnectJson(Converter.json(config, prefix).style), replace(settings, in_headers=False)

@@ -54,20 +54,29 @@ class Language(Protocol):
 
 @dataclass(frozen=True)
 class Avro(Language):
-    """Avro, by the rules of AvroData."""
+    """Avro, by the rules of AvroData.
+
+    `of_values`: a struct that may be null is no union with null, as Apicurio's converter takes the schema from the
+    record itself. Confluent's takes it from AvroData.
+    """
 
     settings: AvroSettings
+    of_values: bool = False
     name, writes_null = AVRO, False
     kind = pa.binary()
 
     @override
     def described(self, schema: ConnectSchema) -> tuple[Any, str]:
-        node = avro_schema(schema, self.settings)
+        node = avro_schema(self._own(schema), self.settings)
         return node, schema_text(node)
 
     @override
     def parts(self, values: pa.Array, schema: ConnectSchema, ids: Ids | None) -> Parts:
-        return datums(values, schema, self.settings, () if ids is None else (_MAGIC, ids.octets))
+        return datums(values, self._own(schema), self.settings, () if ids is None else (_MAGIC, ids.octets))
+
+    def _own(self, schema: ConnectSchema) -> ConnectSchema:
+        is_bare = self.of_values and schema.type == "struct" and schema.optional
+        return schema.with_(optional=False) if is_bare else schema
 
 
 @dataclass(frozen=True)

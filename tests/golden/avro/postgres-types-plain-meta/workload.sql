@@ -1,0 +1,12 @@
+INSERT INTO numbers VALUES (2, -32768, 2147483647, -9223372036854775808, 'NaN', -0.0, 'Infinity', 12345678901234567890.123456789, -0.001, -3.14, 99999, 1234567890123456789012345678.0123456789, 12.34, 7.5, false, true, 4294967295);
+INSERT INTO numbers VALUES (3, 0, NULL, 0, NULL, 3.4e38, NULL, NULL, 1e20, NULL, 0, NULL, NULL, NULL, false, NULL, NULL);
+INSERT INTO times VALUES (2, '0001-01-01', '9999-12-31', '24:00:00', '01:02:03.004', '23:59:59.999999+05:30', '1582-10-15 00:00:00.000001', '2262-04-11 23:47:16', '1969-12-31 23:59:59.999', '2020-06-01 12:00:00.123456+02', '1 year -2 months 3 days 04:05:06.7');
+INSERT INTO times VALUES (3, NULL, '2000-01-01', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO texts VALUES (2, 'Grüße, 日本語 😀', 'x', 'bc', '\xdeadbeef', '\x00', '6f5e6a9a-3c1a-4a9e-8f58-8f0f6a2f4b1e', '{"k": [1, null]}', '[1.50, "é"]', 'sad', 'ok', B'1', B'00001', B'101', '10.0.0.1/8', '10.0.0.0/8', '08:00:2b:01:02:03', '(1.5,-2)', 'a:1 b:2', '[1,5)', '[2020-01-01 00:00+00,2020-02-01 00:00+00)');
+INSERT INTO texts VALUES (3, NULL, '', NULL, NULL, '\xff', NULL, NULL, NULL, NULL, 'sad', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO lists VALUES (2, '{1,NULL,3}', '{"a","b c",NULL}', '{1.25,NULL}', '{t,f}', '{2020-01-01}', '{"2020-01-01 00:00:00.5"}', '{sad,"happy day"}', '{6f5e6a9a-3c1a-4a9e-8f58-8f0f6a2f4b1e}', '{"\\x01"}', '{1.5,NaN}', '{"{\"a\": 1}"}');
+INSERT INTO lists VALUES (3, NULL, '{}', '{}', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+UPDATE numbers SET n = -1.5, m = NULL WHERE id = 2;
+UPDATE texts SET t = 'new' WHERE id = 2;
+DELETE FROM times WHERE id = 2;
+DELETE FROM lists WHERE id = 1;

@@ -1,0 +1,5 @@
+CREATE TABLE types (
+  id INT NOT NULL PRIMARY KEY, ti TINYINT, si SMALLINT NOT NULL DEFAULT 7, bi BIGINT, b BIT DEFAULT 1, d DECIMAL(10, 3) DEFAULT 1.5, n NUMERIC(38, 0), m MONEY DEFAULT 2.5, sm SMALLMONEY, r REAL, f FLOAT DEFAULT 0.1,
+  c CHAR(5), v VARCHAR(20) NOT NULL DEFAULT 'it''s', nv NVARCHAR(20), bb BINARY(4), vb VARBINARY(20), u UNIQUEIDENTIFIER, x XML, dt DATE DEFAULT '2020-02-29', t TIME(3), dtm DATETIME, d2 DATETIME2(7), sdt SMALLDATETIME, dto DATETIMEOFFSET(3));
+INSERT INTO types (id) VALUES (1);
+EXEC sys.sp_cdc_enable_table @source_schema = N'dbo', @source_name = N'types', @role_name = NULL, @supports_net_changes = 0;
