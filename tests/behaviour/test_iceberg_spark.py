@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.sinks.replica.form import FormatVersion
 from tests.behaviour.test_spark_versions import python
 from tests.servers.iceberg_java import runtime, why_not_here
-from tests.unit.sinks.iceberg.lake import BAG, Lake, order
+from tests.unit.sinks.iceberg.lake import BAG, Lake, order, write_newer_metadata
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 RELEASE = "4.1"
@@ -27,12 +28,15 @@ print("rows: " + json.dumps([*rows, frames[0].count()]))
 """
 
 
-@pytest.mark.parametrize("is_bag", [False, True], ids=["key", "bag"])
-def test_spark_reads_what_the_replica_has(tmp_path: Path, is_bag: bool) -> None:
+@pytest.mark.parametrize(("is_bag", "version"), [(False, 2), (True, 2), (False, 3)], ids=["key", "bag", "vectors"])
+def test_spark_reads_what_the_replica_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_bag: bool, version: FormatVersion
+) -> None:
     reason = why_not_here()
     if reason is not None:
         pytest.skip(reason)
-    lake = Lake(tmp_path)
+    write_newer_metadata(monkeypatch)
+    lake = Lake(tmp_path, version)
     schema = BAG if is_bag else None
     given = {} if schema is None else {"schema": schema}
     lake.write(*(("c", None, order(number, f"note {number}")) for number in range(10)), **given)

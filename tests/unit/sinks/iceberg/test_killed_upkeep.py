@@ -12,6 +12,7 @@ import pytest
 from pyarrow import fs
 from pyiceberg.table import Table
 
+from tailrace.sinks.replica.form import FormatVersion
 from tailrace.sinks.replica.iceberg import files, maintenance
 from tailrace.sinks.replica.iceberg.index import Index
 from tailrace.sinks.replica.table import Maintenance, Mark
@@ -82,9 +83,9 @@ def maintenance_of(lake: Lake) -> Maintenance:
     return there.maintenance()
 
 
-def crowded(folder: Path) -> tuple[Lake, list[Row]]:
+def crowded(folder: Path, version: FormatVersion) -> tuple[Lake, list[Row]]:
     """A table of small files and deletes, the older ones of hours ago; with its rows."""
-    lake = Lake(folder)
+    lake = Lake(folder, version)
     lake.write(*(("c", None, order(number)) for number in range(8)))
     for number in range(5):
         changes: list[Change] = [("u", None, order(1, str(number))), ("c", None, order(number + 10))]
@@ -104,11 +105,15 @@ def hours_later(monkeypatch: pytest.MonkeyPatch, hours: float) -> Iterator[None]
 
 @pytest.mark.long  # some 60 deaths, half a minute of CPU
 @pytest.mark.timeout(600)
-def test_death_anywhere_in_maintenance_loses_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("newer_metadata")
+@pytest.mark.parametrize("version", [2, 3])
+def test_death_anywhere_in_maintenance_loses_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: FormatVersion
+) -> None:
     at, is_done = 0, False
     while not is_done:
         at += 1
-        lake, rows = crowded(tmp_path / str(at))
+        lake, rows = crowded(tmp_path / str(at), version)
         with killed_at(at) as clock:
             try:
                 maintenance_of(lake).join(32 << 20, MARK)
