@@ -16,6 +16,7 @@ from tests.behaviour import versioned
 from tests.behaviour.engines import catalog
 from tests.behaviour.kept import Kept
 from tests.conftest import Database
+from tests.servers import target as databases
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,8 @@ def server() -> Iterator[EmbeddedPostgres]:
 def target(folder: Path, lake: str, mode: str) -> ReplicaTarget:
     if lake == "delta":
         return ReplicaTarget.model_validate({"path": str(folder / "lake"), "mode": mode})
+    if lake == "postgres":
+        return ReplicaTarget.model_validate({**databases.settings(folder / "lake"), "mode": mode})
     place = {"format": "iceberg", "namespace": "lake", "catalog": catalog(folder / "lake")}
     return ReplicaTarget.model_validate({**place, "mode": mode})
 
@@ -65,6 +68,7 @@ def follow(
         ("delta", 1, 8),
         pytest.param("iceberg", 2, 8, marks=pytest.mark.long),
         *(pytest.param(lake, seed, 60, marks=pytest.mark.long) for lake in ("delta", "iceberg") for seed in (3, 4)),
+        pytest.param("postgres", 5, 60, marks=pytest.mark.long),
     ],
 )
 def test_the_rows_as_of_any_commit_are_those_that_the_database_had(
