@@ -3,78 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyarrow import fs
-from pyiceberg.table import Table
 
 from tailrace.sinks.replica.form import FormatVersion
-from tailrace.sinks.replica.iceberg import files, maintenance
-from tailrace.sinks.replica.iceberg.index import Index
 from tailrace.sinks.replica.table import Maintenance, Mark
+from tests.unit.sinks.deaths import Killed, killed_at
 from tests.unit.sinks.iceberg.lake import NAME, Change, Lake, Row, order
 from tests.unit.sinks.iceberg.test_upkeep import older
 
 MARK = Mark(None, -1, "{}")
-
-
-class Killed(BaseException):
-    """The process is gone."""
-
-
-class Clock:
-    """Counts what maintenance does, before and after each step, and ends it at the step `at`."""
-
-    def __init__(self, at: int) -> None:
-        self.at, self.steps = at, 0
-
-    def tick(self) -> None:
-        self.steps += 1
-        if self.steps == self.at:
-            raise Killed
-
-    def around(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*given: Any, **named: Any) -> Any:
-            self.tick()
-            result = method(*given, **named)
-            self.tick()
-            return result
-
-        return run
-
-
-class Deletes:
-    """A file system that tells when it deletes a file."""
-
-    def __init__(self, system: fs.FileSystem, clock: Clock) -> None:
-        self._system, self.delete_file = system, clock.around(system.delete_file)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._system, name)
-
-
-@contextmanager
-def killed_at(at: int) -> Iterator[Clock]:
-    clock = Clock(at)
-    with pytest.MonkeyPatch.context() as patch:
-        for owner, name in (
-            *((files._Writer, name) for name in ("__init__", "write", "close")),
-            *((Index, name) for name in ("add", "save")),
-            (Table, "_do_commit"),
-        ):
-            patch.setattr(owner, name, clock.around(getattr(owner, name)))
-        place = maintenance.Files._place
-
-        def watched(self: maintenance.Files, folder: str) -> tuple[Any, str]:
-            system, path = place(self, folder)
-            return Deletes(system, clock), path
-
-        patch.setattr(maintenance.Files, "_place", watched)
-        yield clock
 
 
 def maintenance_of(lake: Lake) -> Maintenance:
