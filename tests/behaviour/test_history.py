@@ -67,7 +67,7 @@ def follow(
             versioned.transact(sessions, draw, draw.randint(1, 5))
             splits = kept.capture.plan()
             if draw.random() < deaths:
-                with killed_at(draw.randint(1, 8)):
+                with killed_at(draw.randint(1, draw.choice([3, 9]))):  # Delta has fewer steps
                     died += dies(kept, splits)
             kept.write(splits)
             if draw.random() < 0.3:
