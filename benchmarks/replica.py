@@ -2,9 +2,11 @@
 
     python benchmarks/replica.py --minutes 9 --trigger 500ms --settings '{"maintenance": false}'
 
-A table of 3 MB takes two of three of 15 transactions a second: inserts, updates and deletes of rows anywhere in it.
-Four small tables take the others. Each line says what the replica is then: bytes on the disk and those of the newest
-versions, files, commits of the large table, and how long the last micro-batches took.
+    python benchmarks/replica.py --minutes 10 --writes 100 --format iceberg
+
+A table of 3 MB takes two of three of 15 transactions a second (`--writes`): inserts, updates and deletes of rows
+anywhere in it. Four small tables take the others. Each line says what the replica is then: bytes on the disk and those
+of the newest versions, files, the version of the large table, and how long the last micro-batches took.
 """
 
 from __future__ import annotations
@@ -19,14 +21,11 @@ import threading
 import time
 from pathlib import Path
 
-import pyarrow as pa
-from deltalake import DeltaTable
-
 from tailrace.pipeline.definition import from_content
 from tailrace.pipeline.runner import Pipeline
+from tailrace.sinks.replica.target import Target
 from tailrace.testing.postgres import EmbeddedPostgres
 
-WRITES_A_SECOND = 15
 # The tables, and how many rows each has at first.
 TABLES = {"orders": 45_000, **{f"small{number}": 200 for number in range(4)}}
 TABLE = "CREATE TABLE {} (id int PRIMARY KEY, customer int, status text, note text, at timestamptz DEFAULT now())"
@@ -37,6 +36,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=9)
     parser.add_argument("--trigger", help="that of the pipeline file; else the default of a replica")
+    parser.add_argument("--writes", type=int, default=15, help="transactions a second")
+    parser.add_argument("--format", choices=["delta", "iceberg"], default="delta")
     parser.add_argument("--settings", type=json.loads, default={}, help="further settings of sink.replica, as JSON")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, EmbeddedPostgres(18) as server:
@@ -45,22 +46,31 @@ def main() -> None:
             for table, rows in TABLES.items():
                 connection.execute(TABLE.format(table).encode())
                 connection.execute(FILL.format(table, rows).encode())
+        lake = Path(folder) / "lake"
+        lake.mkdir()
+        catalog = {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{lake}"}
+        place: dict[str, object] = {"path": str(lake)}
+        if given.format == "iceberg":
+            place = {"format": "iceberg", "namespace": "shop", "catalog": catalog}
         content = {
             "source": {"config": {**server.properties("shop"), "topic.prefix": "shop"}},
-            "sink": {"replica": {"path": "lake", **given.settings}},
+            "sink": {"replica": {**place, **given.settings}},
             "checkpoint": "state",
             **({"trigger": given.trigger} if given.trigger else {}),
             "spark": {"spark.master": "local[2]"},
         }
-        running = Pipeline(from_content(content, base=Path(folder), where="benchmark")).start()
+        definition = from_content(content, base=Path(folder), where="benchmark")
+        target = definition.sink.replica
+        assert target is not None
+        places = [Target(target.root, f"public.{table}", target.options) for table in TABLES]
+        running = Pipeline(definition).start()
         over = threading.Event()
-        writer = threading.Thread(target=write, args=(server, over))
+        writer = threading.Thread(target=write, args=(server, over, given.writes))
         try:
-            lake = Path(folder) / "lake"
-            while not all((lake / f"public.{table}" / "_delta_log").exists() for table in TABLES):
+            while any(place.open() is None for place in places):
                 running.await_(1)
             writer.start()
-            follow(running, lake, given.minutes * 60)
+            follow(running, lake, places, given.minutes * 60)
         finally:
             over.set()
             if writer.is_alive():
@@ -68,7 +78,7 @@ def main() -> None:
             running.stop()
 
 
-def follow(running: object, lake: Path, seconds: float) -> None:
+def follow(running: object, lake: Path, places: list[Target], seconds: float) -> None:
     """A line every half minute."""
     start, durations, ratios = time.monotonic(), [], []
     last, events, due = None, 0, 30.0
@@ -78,10 +88,10 @@ def follow(running: object, lake: Path, seconds: float) -> None:
         if progress.batch != last and progress.events != events:
             last, events = progress.batch, progress.events
             durations.append(progress.batch_seconds)
-            ratios.append(times_live(lake))
+            ratios.append(size(lake) / sum(map(live_bytes, places)))
         if time.monotonic() - start >= due:
             due += 30
-            line = {"seconds": round(time.monotonic() - start), **state(lake, durations), **spread(ratios)}
+            line = {"seconds": round(time.monotonic() - start), **state(lake, places[0], durations), **spread(ratios)}
             print(json.dumps(line), flush=True)
             durations.clear()
             ratios.clear()
@@ -94,50 +104,51 @@ def spread(ratios: list[float]) -> dict[str, float]:
     return {"times_live": round(statistics.mean(ratios), 2), "most_times_live": round(max(ratios), 2)}
 
 
-def times_live(lake: Path) -> float:
-    on_disk, live = size(lake), sum(live_bytes(DeltaTable(lake / f"public.{table}")) for table in TABLES)
-    return on_disk / live
-
-
 def size(folder: Path) -> int:
     """The bytes of a folder. Its files may vanish meanwhile."""
-    total = 0
-    for file in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):
-            total += file.stat().st_size if file.is_file() else 0
-    return total
+    return sum(map(size_of, folder.rglob("*")))
 
 
-def live_bytes(table: DeltaTable) -> int:
-    return sum(pa.table(table.get_add_actions(flatten=True)).column("size_bytes").to_pylist())
+def size_of(file: Path) -> int:
+    """The bytes of a file; 0 for a folder, and for one that is gone."""
+    with contextlib.suppress(FileNotFoundError):
+        return file.stat().st_size if file.is_file() else 0
+    return 0
 
 
-def state(lake: Path, durations: list[float]) -> dict[str, object]:
+def live_bytes(place: Target) -> int:
+    table = place.open()
+    return 0 if table is None else sum(table.maintenance().live.values())
+
+
+def state(lake: Path, place: Target, durations: list[float]) -> dict[str, object]:
     """What the replica is now, and its large table."""
-    place = lake / "public.orders"
     files = [file for file in lake.rglob("*") if file.is_file()]
+    logs = [file for file in files if file.parent.name in ("_delta_log", "metadata")]
     begun = time.monotonic()
-    table = DeltaTable(place)
-    rows = table.count()
+    table = place.open()
+    assert table is not None
+    rows = table.scan().read_all().num_rows
+    taken = time.monotonic() - begun
     return {
         "MB": round(size(lake) / 1e6, 1),
-        "small_MB": round(sum(size(folder) for folder in lake.glob("public.small*")) / 1e6, 2),
-        "live_MB": round(live_bytes(table) / 1e6, 2),
+        "small_MB": round(sum(size(folder) for folder in lake.rglob("public.small*")) / 1e6, 2),
+        "live_MB": round(live_bytes(place) / 1e6, 2),
         "files": len(files),
-        "log_files": sum(file.parent.name == "_delta_log" for file in files),
-        "log_MB": round(sum(size(folder) for folder in lake.glob("*/_delta_log")) / 1e6, 2),
-        "active_files": len(table.file_uris()),
-        "version": table.version(),
-        "retention": table.metadata().configuration.get("delta.deletedFileRetentionDuration"),
+        "log_files": len(logs),
+        "log_MB": round(sum(map(size_of, logs)) / 1e6, 2),
+        "active_files": len(table.maintenance().live),
+        "version": table.version,
+        "retention_s": table.maintenance().kept_seconds,
         "rows": rows,
-        "open_and_count_s": round(time.monotonic() - begun, 3),
+        "read_s": round(taken, 3),
         "batches": len(durations),
         "batch_s": round(statistics.mean(durations), 3) if durations else None,
         "longest_batch_s": round(max(durations), 3) if durations else None,
     }
 
 
-def write(server: EmbeddedPostgres, over: threading.Event) -> None:
+def write(server: EmbeddedPostgres, over: threading.Event, writes: int) -> None:
     """Small transactions at an even pace."""
     draw, fresh, due = random.Random(1), dict(TABLES), time.monotonic()
     with server.connect("shop") as connection:
@@ -152,7 +163,7 @@ def write(server: EmbeddedPostgres, over: threading.Event) -> None:
                 connection.execute(f"UPDATE {table} SET status = 'paid' WHERE id = %s".encode(), [key])
             else:
                 connection.execute(f"DELETE FROM {table} WHERE id = %s".encode(), [draw.randint(1, fresh[table])])
-            due += 1 / WRITES_A_SECOND
+            due += 1 / writes
             over.wait(max(due - time.monotonic(), 0))
 
 

@@ -22,7 +22,9 @@ def shop(postgres18: PostgresServer) -> PostgresServer:
     return postgres18
 
 
-@pytest.mark.parametrize("lake", ["delta", pytest.param("postgres", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "lake", ["delta", *(pytest.param(lake, marks=pytest.mark.long) for lake in ("iceberg", "postgres"))]
+)
 def test_the_replica_is_equal_in_the_end(
     shop: PostgresServer, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lake: str
 ) -> None:

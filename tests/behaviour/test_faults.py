@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 import yaml
@@ -172,6 +172,13 @@ def clock_set_back(shop: Shop) -> Iterator[None]:
     yield
 
 
+class Ended(TypedDict):
+    """How a run that ended is shown: the exit code of `status`, and the state of a connector."""
+
+    code: int
+    connect: str
+
+
 CHANGE = "INSERT INTO orders VALUES (2, 'b')"
 DROPPED = ("DROP PUBLICATION pub", CHANGE)
 LESS = ("ALTER PUBLICATION pub SET (publish = 'insert')", CHANGE)
@@ -179,8 +186,8 @@ ALTERED = ("ALTER TABLE orders ALTER note TYPE int USING 1", "INSERT INTO orders
 WAITS = "nothing: the pipeline waits for it, and goes on by itself"
 RESTART = ("tailrace_warnings", {"about": "restart"}, 1.0)
 PASSED = ("restarting", "starting", "streaming")
-AWAY = ("tailrace_source_up", {}, 0.0)  # type: ignore[var-annotated]
-LOST = {"code": 1, "connect": "FAILED"}
+AWAY: tuple[str, dict[str, str], float] = ("tailrace_source_up", {}, 0.0)
+LOST = Ended(code=1, connect="FAILED")
 
 FAULTS: dict[str, tuple[Cause, Showing]] = {
     "database stopped": (stopped, Showing(("source away",), "cannot connect", WAITS, series=AWAY)),
@@ -191,15 +198,15 @@ FAULTS: dict[str, tuple[Cause, Showing]] = {
     ),
     "slot dropped": (
         slot_dropped,
-        Showing(("failed", "stuck"), "the slot does not exist", "snapshot.mode=when_needed", **LOST),  # type: ignore[arg-type]
+        Showing(("failed", "stuck"), "the slot does not exist", "snapshot.mode=when_needed", **LOST),
     ),
     "slot invalidated": (
         slot_invalidated,
-        Showing(("failed", "stuck"), "the server has invalidated the slot", "snapshot.mode=when_needed", **LOST),  # type: ignore[arg-type]
+        Showing(("failed", "stuck"), "the server has invalidated the slot", "snapshot.mode=when_needed", **LOST),
     ),
     "publication dropped": (
         by(*DROPPED),
-        Showing(("failed", "stuck"), "does not exist", "create the publication", **LOST),  # type: ignore[arg-type]
+        Showing(("failed", "stuck"), "does not exist", "create the publication", **LOST),
     ),
     "publication publishes less": (
         by(*LESS),
@@ -309,4 +316,4 @@ def test_a_disk_that_is_full(server: EmbeddedPostgres, pipeline: Path, spark: Sp
         filled = subprocess.run(["dd", "if=/dev/zero", f"of={small_disk / 'filler'}"], capture_output=True, check=False)
         assert b"No space left" in filled.stderr
         execute(server, pipeline, "INSERT INTO orders VALUES (2, 'b')")
-        told(asked, pipeline, Showing(("failed",), "a disk is full", "free space", **LOST), "disk full")  # type: ignore[arg-type]
+        told(asked, pipeline, Showing(("failed",), "a disk is full", "free space", **LOST), "disk full")

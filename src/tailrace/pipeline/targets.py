@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from tailrace.model.table import NULL, TEXT
 from tailrace.pipeline.table_forms import PartitionBy, Scalar, TableProperties
 from tailrace.sinks.replica.catalogs.kinds import problem
-from tailrace.sinks.replica.form import FEED, Forms
+from tailrace.sinks.replica.form import FEED, VECTORS, FormatVersion, Forms
 from tailrace.sinks.replica.layout import Names, ReplicaLayout
 from tailrace.sinks.replica.modes import COLUMNS, LATEST, Kind, Metadata, Mode
 from tailrace.sinks.replica.roots import DATABASE_FORMAT, ICEBERG, Format, database_root
@@ -157,7 +157,8 @@ class ReplicaTarget(Section):
     `names` of tables and columns are the source's, or such as a catalog takes. `metadata`: names of columns about each
     row's last change, by what they hold.
 
-    `table_properties` and `partition_by` say how Delta tables are stored, see tailrace.sinks.replica.form.
+    `table_properties` and `partition_by` say how Delta tables are stored, see tailrace.sinks.replica.form;
+    `format_version` is that of Iceberg tables that are made.
 
     `mode` is what a table keeps: the source's rows of now, every version of them, or each change.
 
@@ -190,12 +191,15 @@ class ReplicaTarget(Section):
     storage_options: dict[str, str] = Field(default_factory=dict, repr=False)
     table_properties: TableProperties = Field(default_factory=dict)
     partition_by: PartitionBy = Field(default_factory=dict)
+    format_version: FormatVersion = 2
 
     @model_validator(mode="after")
     def _is_of_format(self) -> ReplicaTarget:
         given = self.model_fields_set
         if given & {"table_properties", "partition_by"} and self.format != "delta":
             raise ValueError("table_properties and partition_by are of `format: delta`")
+        if "format_version" in given and self.format != "iceberg":
+            raise ValueError("format_version is of `format: iceberg`")
         if self.format == DATABASE_FORMAT:
             return self._is_of_a_database()
         if given & {"url", "password"}:
@@ -215,6 +219,11 @@ class ReplicaTarget(Section):
             raise ValueError(
                 "`format: iceberg` needs catalog, with pyiceberg's properties (type, uri, warehouse, ...), and "
                 "namespace, of letters, digits and underscores, with dots between its levels"
+            )
+        if self.format_version == VECTORS and self.catalog.get("type") != "rest":
+            raise ValueError(
+                "`format_version: 3` needs a catalog of type rest, whose server writes the metadata of tables: "
+                "pyiceberg writes none of that version"
             )
         if self.catalog.get("type") in _STRICT and self.names == "source":
             raise ValueError(f"a catalog of type {self.catalog['type']} needs `names: catalog`")
@@ -295,7 +304,7 @@ class ReplicaTarget(Section):
     def layout(self) -> ReplicaLayout:
         """How its tables differ from the source's."""
         names = {str(kind): name for kind, name in self.metadata.items()}
-        forms = Forms(self.table_properties, self.partition_by)
+        forms = Forms(self.table_properties, self.partition_by, self.format_version)
         return ReplicaLayout(self.names, names if self.mode == LATEST else {}, Mode.of(self.mode, names), forms)
 
     @property

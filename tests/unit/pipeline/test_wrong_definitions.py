@@ -192,6 +192,12 @@ def test_wrong_types_are_reported_in_one_line(tmp_path: Path, text: str, said: s
             "{replica: {format: postgres, url: 'postgresql://h/d', namespace: y, partition_by: [a]}}",
             "sink.replica: table_properties and partition_by are of `format: delta`",
         ),
+        ("{replica: {path: x, format_version: 3}}", "sink.replica: format_version is of `format: iceberg`"),
+        (
+            "{replica: {format: iceberg, catalog: {type: sql}, namespace: a, format_version: 3}}",
+            "sink.replica: `format_version: 3` needs a catalog of type rest, whose server writes the metadata of "
+            "tables: pyiceberg writes none of that version",
+        ),
         (
             "{replica: {path: x, engine: spark, partition_by: {orders: [a]}}}",
             "sink.replica: `engine: spark` makes no partitions; leave partition_by out",

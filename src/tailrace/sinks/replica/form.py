@@ -1,10 +1,11 @@
-"""How Delta tables are stored as the user wants it: their properties, and the columns that partition their files."""
+"""How the user wants tables to be stored: Delta's properties and partitions, the version of Iceberg's format."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,15 +26,21 @@ TAKEN = (
 )
 # Texts that stand for null in partitions: in Delta's format, and in the folders by which deltalake groups rows.
 _NULLS = ("", "__HIVE_DEFAULT_PARTITION__")
+FormatVersion = Literal[2, 3]
+# The version of Iceberg's format that has deletion vectors.
+VECTORS: FormatVersion = 3
 FEED = "delta.enableChangeDataFeed"
 
 
 @dataclass(frozen=True)
 class Form:
-    """How one table is stored. `partitions`: the columns that partition it where it is made or wholly written again."""
+    """How one table is stored. `partitions`: the columns that partition it where it is made or wholly written again;
+    `version` is that of Iceberg's format in which it is made.
+    """
 
     properties: Mapping[str, str] = field(default_factory=dict)
     partitions: tuple[str, ...] = ()
+    version: FormatVersion = 2
 
     def chosen(self, schema: pa.Schema, now: Sequence[str] | None = None) -> list[str]:
         """The columns that partition a table of a schema, which is partitioned by some `now` (None: it is new).
@@ -71,12 +78,13 @@ class Forms:
 
     properties: Mapping[str, str] = field(default_factory=dict)
     partition_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    version: FormatVersion = 2
 
     def of(self, table: str) -> Form:
         """The form of a table by its unique name."""
         name = shown(table)
         found = (columns for each, columns in self.partition_by.items() if re.fullmatch(each, name, re.IGNORECASE))
-        return Form(self.properties, next(found, ()))
+        return Form(self.properties, next(found, ()), self.version)
 
 
 def refuse_nulls(batch: pa.RecordBatch | pa.Table, names: Sequence[str]) -> None:

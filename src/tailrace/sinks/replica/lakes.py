@@ -26,7 +26,7 @@ def lake_at(root: str, options: Mapping[str, str], form: Form | None = None) -> 
             )
         from tailrace.sinks.replica.iceberg.lake import IcebergLake  # loads pyiceberg, which is optional
 
-        return IcebergLake.of(root.removeprefix(ICEBERG), options)
+        return IcebergLake.of(root.removeprefix(ICEBERG), options, form.version if form is not None else 2)
     if root.startswith(DATABASE):
         if find_spec("psycopg") is None or find_spec("adbc_driver_postgresql") is None:
             raise ConfigError(

@@ -11,8 +11,11 @@ import duckdb
 import duckdb_extension_avro
 import duckdb_extension_iceberg
 import pyarrow as pa
+import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadataV3
+from pyiceberg.typedef import IcebergBaseModel
 
 from tailrace.model.change import COMMIT, ChangeBatch
 from tailrace.model.schema import ConnectSchema
@@ -20,6 +23,8 @@ from tailrace.model.schema_change import ALTER, SchemaChange
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.sinks.replica import contents
 from tailrace.sinks.replica.batch import MicroBatch
+from tailrace.sinks.replica.form import FormatVersion, Forms
+from tailrace.sinks.replica.layout import ReplicaLayout
 from tailrace.sinks.replica.marks import Extent, LogPlace
 from tailrace.sinks.replica.parts import Part, parts
 from tailrace.sinks.replica.target import read_table
@@ -44,8 +49,8 @@ Change = tuple[str, Row | None, Row | None]
 class Lake:
     """A namespace of a catalog, and a replica in it that micro-batches write as the sink's tasks do."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.options, self.number = folder, catalog(folder), 0
+    def __init__(self, folder: Path, version: FormatVersion = 2) -> None:
+        self.folder, self.options, self.number, self.version = folder, catalog(folder), 0, version
 
     @property
     def catalog(self) -> Catalog:
@@ -56,7 +61,8 @@ class Lake:
         return self.catalog.load_table(("lake", NAME))
 
     def batch(self, number: int, upkeep: Upkeep | None = None) -> MicroBatch:
-        return MicroBatch("iceberg://lake", "query", number, self.options, upkeep=upkeep)
+        layout = ReplicaLayout(forms=Forms(version=self.version))
+        return MicroBatch("iceberg://lake", "query", number, self.options, upkeep=upkeep, layout=layout)
 
     def write(self, *changes: Change, schema: TableSchema = ORDERS, again: bool = False) -> int:
         """A micro-batch of one transaction, or the one before again; how many rows it has put and deleted."""
@@ -88,6 +94,17 @@ class Lake:
         """The rows as each reader has them."""
         by_pyiceberg = self.table.scan().to_arrow().sort_by(sorted_by(self.table)).to_pylist()
         return [self.rows(), by_pyiceberg, by_duckdb(self.table)]
+
+
+def write_newer_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have pyiceberg write metadata of version 3, which else only servers of catalogs do."""
+
+    def written(metadata: TableMetadataV3, **given: Any) -> str:
+        ends = [(each.first_row_id or 0) + (each.added_rows or 0) for each in metadata.snapshots]
+        whole = metadata.model_copy(update={"next_row_id": max(ends, default=0)})
+        return IcebergBaseModel.model_dump_json(whole, **given)
+
+    monkeypatch.setattr(TableMetadataV3, "model_dump_json", written)
 
 
 def sorted_by(there: Table) -> list[tuple[str, str]]:

@@ -123,7 +123,8 @@ def test_a_key_that_is_widened_is_found(lake: Lake) -> None:
     assert lake.read() == [[order(1, "new"), order(3), order(4), order(5), order(1 << 40)]] * 3
 
 
-def test_an_index_of_another_snapshot_is_built_again(lake: Lake) -> None:
+def test_an_index_of_another_snapshot_is_built_again(written_by_others: Lake) -> None:
+    lake = written_by_others
     lake.write(("u", None, order(1, "new")))
     assert Index.stored(lake.table) is not None
     rows = pa.table({"id": pa.array([9], pa.int32()), "note": ["foreign"]})
@@ -173,14 +174,16 @@ def test_of_two_writers_one_loses_the_race(lake: Lake) -> None:
     assert len(lake.rows()) == 6
 
 
-def test_several_rows_of_a_key_are_all_replaced(lake: Lake) -> None:
+def test_several_rows_of_a_key_are_all_replaced(written_by_others: Lake) -> None:
+    lake = written_by_others
     """Another writer has doubled a row, or the table had no key before."""
     lake.table.append(pa.table({"id": pa.array([1, 1, 2], pa.int32()), "note": ["x", "y", "z"]}))
     lake.write(("u", None, order(1, "one")), ("d", order(2, None), None))
     assert lake.read() == [[order(1, "one"), order(3), order(4), order(5)]] * 3
 
 
-def test_rows_that_another_program_deleted_by_position_stay_deleted(lake: Lake) -> None:
+def test_rows_that_another_program_deleted_by_position_stay_deleted(written_by_others: Lake) -> None:
+    lake = written_by_others
     lake.table.delete("id = 3")
     lake.write(("u", None, order(1, "new")), ("d", order(3, None), None))
     assert lake.read() == [[order(1, "new"), order(2), order(4), order(5)]] * 3
@@ -233,7 +236,10 @@ def test_an_index_lies_where_its_variable_says(lake: Lake, tmp_path: Path, monke
         lake.write(("u", None, order(1, "newer")))
 
 
-def test_deletes_by_value_of_another_program_are_an_error(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deletes_by_value_of_another_program_are_an_error(
+    written_by_others: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = written_by_others
     lake.write(("d", order(1, None), None))
     monkeypatch.setattr(files, "DataFileContent", SimpleNamespace(POSITION_DELETES=DataFileContent.EQUALITY_DELETES))
     with pytest.raises(LakeError, match="another program has deleted rows"):

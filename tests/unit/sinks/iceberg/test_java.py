@@ -15,13 +15,15 @@ import pytest
 
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column
+from tailrace.sinks.replica.form import FormatVersion
 from tailrace.sinks.replica.lakes import lake_at
 from tailrace.sinks.replica.table import Mark
 from tailrace.sinks.replica.upkeep import Upkeep
 from tests.servers.iceberg_java import JavaReader, java_reader, why_not_here
 from tests.unit.sinks.iceberg.lake import BAG, NAME, ORDERS, Change, Lake, Row, order
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("newer_metadata")]
+versions = pytest.mark.parametrize("version", [2, 3])
 VALUES: dict[str, tuple[pa.DataType, Any]] = {
     "flag": (pa.bool_(), True),
     "small": (pa.int32(), -(2**31)),
@@ -60,8 +62,9 @@ def test_every_type_is_read(tmp_path: Path, reader: JavaReader) -> None:
     assert found == [{name: value for name, (_, value) in VALUES.items()}, dict.fromkeys(VALUES)]
 
 
-def test_deletes_renames_and_new_columns_are_read(tmp_path: Path, reader: JavaReader) -> None:
-    lake = Lake(tmp_path)
+@versions
+def test_deletes_renames_and_new_columns_are_read(tmp_path: Path, reader: JavaReader, version: FormatVersion) -> None:
+    lake = Lake(tmp_path, version)
     lake.write(*(("c", None, order(number)) for number in range(6)))
     lake.write(("u", None, order(1, "new")), ("d", order(2), None), ("u", order(3), order(30, "moved")))
     assert by_java(reader, lake) == sorted(lake.rows(), key=repr)
@@ -81,8 +84,11 @@ def test_deletes_renames_and_new_columns_are_read(tmp_path: Path, reader: JavaRe
 
 
 @pytest.mark.parametrize("table", [ORDERS, BAG], ids=["key", "bag"])
-def test_random_changes_and_maintenance_are_read(tmp_path: Path, reader: JavaReader, table: Any) -> None:
-    lake, draw = Lake(tmp_path), Random(1)
+@versions
+def test_random_changes_and_maintenance_are_read(
+    tmp_path: Path, reader: JavaReader, table: Any, version: FormatVersion
+) -> None:
+    lake, draw = Lake(tmp_path, version), Random(1)
     lake.write(*(("c", None, order(number)) for number in range(50)), schema=table)
     for number in range(40):
         rows = {row["id"]: row for row in lake.rows()}

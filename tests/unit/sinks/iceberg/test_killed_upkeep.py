@@ -3,77 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyarrow import fs
-from pyiceberg.table import Table
 
-from tailrace.sinks.replica.iceberg import files, maintenance
-from tailrace.sinks.replica.iceberg.index import Index
+from tailrace.sinks.replica.form import FormatVersion
 from tailrace.sinks.replica.table import Maintenance, Mark
+from tests.unit.sinks.deaths import Killed, killed_at
 from tests.unit.sinks.iceberg.lake import NAME, Change, Lake, Row, order
 from tests.unit.sinks.iceberg.test_upkeep import older
 
 MARK = Mark(None, -1, "{}")
-
-
-class Killed(BaseException):
-    """The process is gone."""
-
-
-class Clock:
-    """Counts what maintenance does, before and after each step, and ends it at the step `at`."""
-
-    def __init__(self, at: int) -> None:
-        self.at, self.steps = at, 0
-
-    def tick(self) -> None:
-        self.steps += 1
-        if self.steps == self.at:
-            raise Killed
-
-    def around(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*given: Any, **named: Any) -> Any:
-            self.tick()
-            result = method(*given, **named)
-            self.tick()
-            return result
-
-        return run
-
-
-class Deletes:
-    """A file system that tells when it deletes a file."""
-
-    def __init__(self, system: fs.FileSystem, clock: Clock) -> None:
-        self._system, self.delete_file = system, clock.around(system.delete_file)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._system, name)
-
-
-@contextmanager
-def killed_at(at: int) -> Iterator[Clock]:
-    clock = Clock(at)
-    with pytest.MonkeyPatch.context() as patch:
-        for owner, name in (
-            *((files._Writer, name) for name in ("__init__", "write", "close")),
-            *((Index, name) for name in ("add", "save")),
-            (Table, "_do_commit"),
-        ):
-            patch.setattr(owner, name, clock.around(getattr(owner, name)))
-        place = maintenance.Files._place
-
-        def watched(self: maintenance.Files, folder: str) -> tuple[Any, str]:
-            system, path = place(self, folder)
-            return Deletes(system, clock), path
-
-        patch.setattr(maintenance.Files, "_place", watched)
-        yield clock
 
 
 def maintenance_of(lake: Lake) -> Maintenance:
@@ -82,9 +24,9 @@ def maintenance_of(lake: Lake) -> Maintenance:
     return there.maintenance()
 
 
-def crowded(folder: Path) -> tuple[Lake, list[Row]]:
+def crowded(folder: Path, version: FormatVersion) -> tuple[Lake, list[Row]]:
     """A table of small files and deletes, the older ones of hours ago; with its rows."""
-    lake = Lake(folder)
+    lake = Lake(folder, version)
     lake.write(*(("c", None, order(number)) for number in range(8)))
     for number in range(5):
         changes: list[Change] = [("u", None, order(1, str(number))), ("c", None, order(number + 10))]
@@ -104,11 +46,15 @@ def hours_later(monkeypatch: pytest.MonkeyPatch, hours: float) -> Iterator[None]
 
 @pytest.mark.long  # some 60 deaths, half a minute of CPU
 @pytest.mark.timeout(600)
-def test_death_anywhere_in_maintenance_loses_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("newer_metadata")
+@pytest.mark.parametrize("version", [2, 3])
+def test_death_anywhere_in_maintenance_loses_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: FormatVersion
+) -> None:
     at, is_done = 0, False
     while not is_done:
         at += 1
-        lake, rows = crowded(tmp_path / str(at))
+        lake, rows = crowded(tmp_path / str(at), version)
         with killed_at(at) as clock:
             try:
                 maintenance_of(lake).join(32 << 20, MARK)

@@ -7,9 +7,9 @@ part, written by a task thought dead, so a snapshot is made here, of the parts t
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from pyiceberg.manifest import (
     DataFile,
@@ -18,8 +18,6 @@ from pyiceberg.manifest import (
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
-    ManifestWriterV2,
-    write_manifest_list,
 )
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -38,29 +36,20 @@ from pyiceberg.table.update import (
     TableUpdate,
 )
 
-from tailrace.override import override
+from tailrace.sinks.replica.form import VECTORS
+from tailrace.sinks.replica.iceberg.manifests import (
+    ManifestList,
+    added_field,
+    listed,
+    manifests_of,
+    version_of,
+    write_manifest,
+)
 from tailrace.sinks.replica.table import LakeError, Mark
 
 # The entry of a snapshot's summary with the text of a mark; and of the table's properties with an application's number.
 MARK, WRITTEN = "tailrace.mark", "tailrace.written."
-_FORMAT: Literal[2] = 2
-_COMPRESSION: Literal["deflate"] = "deflate"
-# By the path of a manifest, the one read last at the end.
-_READ: dict[str, list[ManifestEntry]] = {}
-_MOST_READ = 512  # guessed
-
-
-class _DeleteManifest(ManifestWriterV2):
-    """A manifest of delete files, which pyiceberg reads and does not write."""
-
-    @override
-    def content(self) -> ManifestContent:
-        return ManifestContent.DELETES
-
-    @property
-    @override
-    def _meta(self) -> dict[str, str]:
-        return {**super()._meta, "content": "deletes"}
+_FORMATS = (2, 3)
 
 
 @dataclass
@@ -79,33 +68,15 @@ class SnapshotChange:
     is_whole: bool = False
 
 
-def entries(table: Table) -> list[ManifestEntry]:
-    """The live entries of the newest snapshot: data files and delete files."""
-    snapshot = table.current_snapshot()
-    manifests = [] if snapshot is None else snapshot.manifests(table.io)
-    return [entry for manifest in manifests for entry in listed(table, manifest)]
-
-
-def listed(table: Table, manifest: ManifestFile) -> list[ManifestEntry]:
-    """The live entries of a manifest. It never changes, and takes 10 ms to read, so those read last are kept."""
-    found = _READ.pop(manifest.manifest_path, None)
-    if found is None:
-        found = manifest.fetch_manifest_entry(table.io)
-    _READ[manifest.manifest_path] = found
-    if len(_READ) > _MOST_READ:
-        del _READ[next(iter(_READ))]
-    return found
-
-
 def commit(table: Table, change: SnapshotChange, mark: Mark) -> None:
     """Make a snapshot that carries a mark. Raises CommitFailedException if there is a newer one than `table` knows.
 
     Raises LakeError for a table that replicas do not write.
     """
-    if table.metadata.format_version != _FORMAT or table.metadata.spec().fields:
+    if table.metadata.format_version not in _FORMATS or table.metadata.spec().fields:
         raise LakeError(
             f"the table has format version {table.metadata.format_version} and the partitions "
-            f"{table.metadata.spec()}; a replica has version {_FORMAT} and none: drop it, and it is read again"
+            f"{table.metadata.spec()}; a replica has version 2 or 3 and none: drop it, and it is read again"
         )
     updates, requirements = _columns(table, change.schema)
     properties = dict(change.properties)
@@ -157,17 +128,14 @@ def _snapshot(table: Table, change: SnapshotChange, mark: Mark, before: Snapshot
         known = next((each for each in metadata.schemas if each.fields == change.schema.fields), None)
         schema_id = max(each.schema_id for each in metadata.schemas) + 1 if known is None else known.schema_id
     location = table.location_provider().new_metadata_location(f"snap-{number}-{uuid.uuid4()}.avro")
-    with write_manifest_list(
-        _FORMAT,
-        table.io.new_output(location),
-        number,
-        None if before is None else before.snapshot_id,
-        sequence,
-        _COMPRESSION,
-    ) as writer:
+    parent = None if before is None else before.snapshot_id
+    with ManifestList(table, table.io.new_output(location), number, parent, sequence) as writer:
+        first = writer.next_row
         writer.add_manifests(_manifests(table, change, number, before))
+    rows = {"first-row-id": first, "added-rows": writer.next_row - first} if version_of(table) == VECTORS else {}
     return Snapshot.model_validate(
         {
+            **rows,
             "snapshot-id": number,
             "parent-snapshot-id": None if before is None else before.snapshot_id,
             "sequence-number": sequence,
@@ -182,21 +150,22 @@ def _manifests(table: Table, change: SnapshotChange, number: int, before: Snapsh
     """The manifests of a new snapshot: those that are there as long as no file of theirs is removed, and new ones."""
     kept: list[ManifestFile] = []
     existing: list[ManifestEntry] = []
-    removed = {entry.data_file.file_path for entry in change.removed}
-    for manifest in [] if before is None else before.manifests(table.io):
+    removed = {_place(entry) for entry in change.removed}
+    for manifest in manifests_of(table, before):
         if not (manifest.has_added_files() or manifest.has_existing_files()):
             continue
         if not (removed or change.is_whole):
             kept.append(manifest)
             continue
         live = listed(table, manifest)
-        if change.is_whole or any(entry.data_file.file_path in removed for entry in live):
-            existing += [entry for entry in live if entry.data_file.file_path not in removed]
+        if change.is_whole or any(_place(entry) in removed for entry in live):
+            existing += [entry for entry in live if _place(entry) not in removed]
         else:
             kept.append(manifest)
     schema = change.schema or table.schema()
     made = []
-    for is_data, kind in ((True, ManifestWriterV2), (False, _DeleteManifest)):
+    for content in (ManifestContent.DATA, ManifestContent.DELETES):
+        is_data = content == ManifestContent.DATA
         some = [
             *(_as(entry, ManifestEntryStatus.EXISTING, None) for entry in existing),
             *(_as(entry, ManifestEntryStatus.DELETED, number) for entry in change.removed),
@@ -204,19 +173,13 @@ def _manifests(table: Table, change: SnapshotChange, number: int, before: Snapsh
         ]
         some = [entry for entry in some if (entry.data_file.content == DataFileContent.DATA) == is_data]
         if some:
-            made.append(_written(table, kind, schema, number, some))
+            made.append(write_manifest(table, content, schema, number, some))
     return [*made, *kept]
 
 
-def _written(
-    table: Table, kind: type[ManifestWriterV2], schema: Schema, number: int, some: Iterable[ManifestEntry]
-) -> ManifestFile:
-    location = table.location_provider().new_metadata_location(f"{uuid.uuid4()}-m.avro")
-    output = table.io.new_output(location)
-    with kind(table.metadata.spec(), schema, output, number, _COMPRESSION) as writer:
-        for entry in some:
-            writer.add_entry(entry)
-    return writer.to_manifest_file()
+def _place(entry: ManifestEntry) -> tuple[str, int | None]:
+    """What tells a file from others; a Puffin file has several vectors."""
+    return entry.data_file.file_path, added_field(entry.data_file, "content_offset")
 
 
 def _added(file: DataFile, number: int) -> ManifestEntry:

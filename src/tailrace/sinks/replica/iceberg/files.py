@@ -25,11 +25,12 @@ from pyiceberg.table import FileScanTask, Table
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField, PrimitiveType, StringType
 
+from tailrace.sinks.replica.form import VECTORS
 from tailrace.sinks.replica.iceberg.columns import arrow
+from tailrace.sinks.replica.iceberg.manifests import version_of
+from tailrace.sinks.replica.iceberg.vectors import Positions, is_vector, read_vector, referenced
 from tailrace.sinks.replica.retention import FILE_BYTES
 from tailrace.sinks.replica.table import Bounds, LakeError, Rows
-
-Positions = npt.NDArray[np.int64]
 
 # The ids are those of Iceberg's specification.
 _DELETES = Schema(
@@ -52,16 +53,20 @@ class Places:
 def dead_rows(table: Table, deletes: Iterable[DataFile]) -> dict[str, Positions]:
     """The positions of deleted rows by the paths of their files, ascending. Raises LakeError for other deletes."""
     found: list[pa.Table] = []
+    vectors: dict[str, Positions] = {}
     for file in deletes:
+        if version_of(table) == VECTORS and is_vector(file):
+            vectors[referenced(file)] = read_vector(table, file)
+            continue
         if file.content != DataFileContent.POSITION_DELETES or file.file_format != FileFormat.PARQUET:
             raise LakeError(
-                "another program has deleted rows of the table by their values or in deletion vectors, which replicas "
-                f"do not read ({file.file_path}); let that program rewrite the table's files"
+                "another program has deleted rows of the table by their values, which replicas do not "
+                f"read ({file.file_path}); let that program rewrite the table's files"
             )
         with table.io.new_input(file.file_path).open() as stream:
             found.append(pq.read_table(stream, columns=["file_path", "pos"], read_dictionary=["file_path"]))
     if not found:
-        return {}
+        return vectors
     every = pa.concat_tables(found).unify_dictionaries().combine_chunks()
     paths = every.column("file_path").combine_chunks()
     codes, positions = paths.indices.to_numpy(), every.column("pos").to_numpy()
@@ -69,7 +74,8 @@ def dead_rows(table: Table, deletes: Iterable[DataFile]) -> dict[str, Positions]
     codes, positions = codes[order], positions[order]
     first = np.flatnonzero(np.diff(codes, prepend=-1))
     names = paths.dictionary.to_pylist()
-    return {names[codes[at]]: np.unique(each) for at, each in zip(first, np.split(positions, first[1:]), strict=True)}
+    parts = zip(first, np.split(positions, first[1:]), strict=True)
+    return {names[codes[at]]: np.unique(each) for at, each in parts} | vectors
 
 
 def may_have(schema: Schema, file: DataFile, bounds: Bounds) -> bool:
@@ -169,6 +175,7 @@ class _Writer:
             parquet_path_to_id_mapping(self._schema),
         )
         return DataFile.from_args(
+            _table_format_version=version_of(self._table),
             content=self._content,
             file_path=self._path,
             file_format=FileFormat.PARQUET,

@@ -23,8 +23,8 @@ from pyiceberg.table import Table
 
 from tailrace.connectors.private_files import is_private_folder
 from tailrace.sinks.replica.digest import row_hashes
-from tailrace.sinks.replica.iceberg.commits import entries
 from tailrace.sinks.replica.iceberg.files import Places, dead_rows, rows_of
+from tailrace.sinks.replica.iceberg.manifests import entries
 from tailrace.sinks.replica.iceberg.runs import GONE, Entries, KeyHashes, joined, mapped, matches, merged, stored
 from tailrace.sinks.replica.table import LakeError
 

@@ -12,6 +12,7 @@ from pyiceberg.table.snapshots import Operation
 
 from tailrace.errors import ConfigError
 from tailrace.override import override
+from tailrace.sinks.replica.form import FormatVersion
 from tailrace.sinks.replica.iceberg.columns import fitted
 from tailrace.sinks.replica.iceberg.commits import SnapshotChange, commit
 from tailrace.sinks.replica.iceberg.errors import said, translated
@@ -26,7 +27,6 @@ CATALOG = "tailrace"
 # What properties raise that cannot be right, also in SQLAlchemy, which only the catalog `sql` needs.
 _WRONG = (ValueError, NotInstalledError, ImportError)
 _WRONG_URLS = ("ArgumentError", "NoSuchModuleError")
-_FIXED = {"format-version": "2"}
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,18 @@ class IcebergLake(Lake):
 
     namespace: tuple[str, ...]
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    version: FormatVersion = 2
 
     @staticmethod
-    def of(text: str, options: Mapping[str, str]) -> IcebergLake:
+    def of(text: str, options: Mapping[str, str], version: FormatVersion = 2) -> IcebergLake:
         """The lake of a namespace (its levels are joined by dots), or of a folder in it (`namespace/_aside`)."""
         name, _, folder = text.rstrip("/").partition("/")
-        return IcebergLake(tuple(name.split(".")), options).below(folder)
+        return IcebergLake(tuple(name.split(".")), options, version).below(folder)
 
     @override
     def below(self, folder: str) -> IcebergLake:
         *levels, last = self.namespace
-        return IcebergLake((*levels, last + folder), self.options)
+        return IcebergLake((*levels, last + folder), self.options, self.version)
 
     @override
     def uri(self, name: str) -> str:
@@ -73,8 +74,10 @@ class IcebergLake(Lake):
         """A table without a snapshot, of a process that was killed in between, has no rows."""
         kept = {} if kept_seconds is None else properties(kept_seconds)
         self._catalog.create_namespace_if_not_exists(self.namespace)
-        schema = fitted(rows.schema, None, 0)
-        table = self._catalog.create_table_if_not_exists((*self.namespace, name), schema, properties={**_FIXED, **kept})
+        schema, version = fitted(rows.schema, None, 0), {"format-version": str(self.version)}
+        table = self._catalog.create_table_if_not_exists(
+            (*self.namespace, name), schema, properties={**version, **kept}
+        )
         files = [file for file, _ in write_rows(table, table.schema(), rows)]
         commit(table, SnapshotChange(Operation.APPEND, files), mark)
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import fs
 from pyiceberg.io.pyarrow import PyArrowFileIO
@@ -17,10 +16,13 @@ from pyiceberg.table.update import AssertTableUUID, RemoveSnapshotsUpdate
 
 from tailrace.override import override
 from tailrace.sinks.replica.iceberg.columns import arrow
-from tailrace.sinks.replica.iceberg.commits import SnapshotChange, alter, commit, entries, listed
+from tailrace.sinks.replica.iceberg.commits import SnapshotChange, alter, commit
+from tailrace.sinks.replica.iceberg.deletions import Deletions
 from tailrace.sinks.replica.iceberg.errors import translated
-from tailrace.sinks.replica.iceberg.files import Places, Positions, dead_rows, rows_of, write_deletes, write_rows
+from tailrace.sinks.replica.iceberg.files import dead_rows, rows_of, write_rows
 from tailrace.sinks.replica.iceberg.index import Index
+from tailrace.sinks.replica.iceberg.manifests import entries, listed, manifests_of
+from tailrace.sinks.replica.iceberg.vectors import Positions
 from tailrace.sinks.replica.retention import LONGEST_SECONDS
 from tailrace.sinks.replica.table import LakeError, Maintenance, Mark
 
@@ -107,9 +109,7 @@ class Files(Maintenance):
             added.append(file)
             if index is not None:
                 moved.append((file.file_path, *index.located(some, schema)))
-        left = _left(kept, dead)
-        if left is not None:
-            added.append(write_deletes(table, left))
+        added += Deletions.of(table, {file.file_path: dead[file.file_path] for file in kept if file.file_path in dead})
         commit(table, SnapshotChange(Operation.REPLACE, added, [*chosen, *deletes], is_whole=True), mark)
         if index is not None:
             for path, keys, positions in moved:
@@ -160,7 +160,7 @@ class Files(Maintenance):
         manifests: dict[str, ManifestFile] = {}
         for snapshot in self._kept():
             found.add(snapshot.manifest_list)
-            manifests |= {each.manifest_path: each for each in snapshot.manifests(self._table.io)}
+            manifests |= {each.manifest_path: each for each in manifests_of(self._table, snapshot)}
         for path, manifest in manifests.items():
             found.add(path)
             found |= {entry.data_file.file_path for entry in listed(self._table, manifest)}
@@ -186,12 +186,3 @@ def _is_poor(file: DataFile, dead: Mapping[str, Positions], size: int) -> bool:
     """Whether a file is to be written again: it is small, or much of it is deleted."""
     gone = len(dead.get(file.file_path, ()))
     return file.file_size_in_bytes < size // 2 or gone > _MOST_DEAD * file.record_count
-
-
-def _left(kept: Sequence[DataFile], dead: Mapping[str, Positions]) -> Places | None:
-    """The deleted rows of files that stay, None for none."""
-    some = [(file.file_path, dead[file.file_path]) for file in kept if file.file_path in dead]
-    if not some:
-        return None
-    numbers = np.repeat(np.arange(len(some), dtype=np.int32), [len(positions) for _, positions in some])
-    return Places([path for path, _ in some], numbers, np.concatenate([positions for _, positions in some]))

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tailrace.sinks.replica.digest import Hashes
-from tailrace.sinks.replica.iceberg.files import Positions
+from tailrace.sinks.replica.iceberg.vectors import Positions
 
 Numbers = npt.NDArray[np.int32]
 

@@ -16,11 +16,13 @@ from tailrace.override import override
 from tailrace.sinks.replica.codes import row_codes
 from tailrace.sinks.replica.fold import COUNT, KEEP, Net
 from tailrace.sinks.replica.iceberg.columns import arrow, fitted, promotes, reshaped, stored
-from tailrace.sinks.replica.iceberg.commits import MARK, WRITTEN, SnapshotChange, alter, commit, entries
+from tailrace.sinks.replica.iceberg.commits import MARK, WRITTEN, SnapshotChange, alter, commit
+from tailrace.sinks.replica.iceberg.deletions import Deletions
 from tailrace.sinks.replica.iceberg.errors import translated, translating
-from tailrace.sinks.replica.iceberg.files import Places, dead_rows, may_have, rows_of, write_deletes, write_rows
+from tailrace.sinks.replica.iceberg.files import Places, dead_rows, may_have, rows_of, write_rows
 from tailrace.sinks.replica.iceberg.index import Index, keys_of
 from tailrace.sinks.replica.iceberg.maintenance import Files
+from tailrace.sinks.replica.iceberg.manifests import entries
 from tailrace.sinks.replica.lookup import joined
 from tailrace.sinks.replica.reshape import Reshaping
 from tailrace.sinks.replica.table import Bounds, Commit, Mark, Rows
@@ -169,10 +171,9 @@ class Iceberg(ReplicaTable):
             commit(self.table, SnapshotChange(Operation.APPEND), mark)
             index.save(self.table)
             return 0
-        deletes = [write_deletes(self.table, places)] if len(of) else []
+        deleted = Deletions.at(self.table, places)
         written = list(write_rows(self.table, self.table.schema(), rows.select(schema.names).take(pa.array(new))))
-        operation = Operation.OVERWRITE if deletes else Operation.APPEND
-        commit(self.table, SnapshotChange(operation, [*(file for file, _ in written), *deletes]), mark)
+        self._commit([file for file, _ in written], deleted, mark)
         index.add(keys.take(np.flatnonzero(~is_put & is_there)), None)
         for file, some in written:
             index.add_rows(some, file.file_path, self.table.schema())
@@ -190,11 +191,10 @@ class Iceberg(ReplicaTable):
         of, places = index.find(keys)
         ended = self._rows_at(places, self.table.schema())
         ended = ended.set_column(schema.get_field_index(end), end, ends.column(end).combine_chunks().take(pa.array(of)))
-        deletes = [write_deletes(self.table, places)] if len(of) else []
+        deleted = Deletions.at(self.table, places)
         rows = pa.concat_tables([ended.cast(schema), versions.select(schema.names).cast(schema)])
         written = list(write_rows(self.table, self.table.schema(), rows))
-        operation = Operation.OVERWRITE if deletes else Operation.APPEND
-        commit(self.table, SnapshotChange(operation, [*(file for file, _ in written), *deletes]), mark)
+        self._commit([file for file, _ in written], deleted, mark)
         index.add(keys.take(np.unique(of)), None)
         for file, some in written:
             index.add_rows(some, file.file_path, self.table.schema())
@@ -205,15 +205,18 @@ class Iceberg(ReplicaTable):
     def merge_bag(self, net: Net, added: pa.Table, mark: Mark) -> None:
         """So many of the rows that equal an image are deleted as it says."""
         gone = net.rows.filter(pc.less(net.rows.column(COUNT), 0))
-        deletes = self._alike(gone, net.table.row_type.names) if gone.num_rows else None
+        places = self._alike(gone, net.table.row_type.names) if gone.num_rows else None
         files = [file for file, _ in write_rows(self.table, self.table.schema(), added)]
-        if deletes is not None and len(deletes.positions):
-            files.append(write_deletes(self.table, deletes))
-        commit(self.table, SnapshotChange(Operation.OVERWRITE if gone.num_rows else Operation.APPEND, files), mark)
+        deleted = Deletions() if places is None else Deletions.at(self.table, places)
+        self._commit(files, deleted, mark)
 
     @override
     def maintenance(self) -> Files:
         return Files(self.table)
+
+    def _commit(self, files: list[DataFile], deleted: Deletions, mark: Mark) -> None:
+        operation = Operation.OVERWRITE if deleted.added else Operation.APPEND
+        commit(self.table, SnapshotChange(operation, [*files, *deleted.added], deleted.replaced), mark)
 
     def _files(self) -> tuple[list[DataFile], list[DataFile]]:
         """The data files and the delete files."""
