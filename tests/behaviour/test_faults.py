@@ -42,6 +42,18 @@ def server() -> Iterator[EmbeddedPostgres]:
         yield server
 
 
+# The role of the pipeline sees this clock in place of the server's: a sequence says by how much it is ahead.
+CLOCK = (
+    "CREATE SCHEMA fake",
+    "CREATE SEQUENCE fake.ahead MINVALUE 0 START 0",
+    "CREATE FUNCTION fake.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS "
+    "$$ SELECT pg_catalog.clock_timestamp() + make_interval(secs => last_value) FROM fake.ahead $$",
+    "GRANT USAGE ON SCHEMA fake TO {role}",
+    "GRANT SELECT ON SEQUENCE fake.ahead TO {role}",
+    "ALTER ROLE {role} SET search_path = fake, pg_catalog, public",
+)
+
+
 @pytest.fixture
 def pipeline(server: EmbeddedPostgres, tmp_path: Path) -> Iterator[Path]:
     """A replica of two tables, read by a role of its own."""
@@ -54,6 +66,8 @@ def pipeline(server: EmbeddedPostgres, tmp_path: Path) -> Iterator[Path]:
         connection.execute("INSERT INTO orders VALUES (1, 'a')")
         connection.execute("CREATE PUBLICATION pub FOR ALL TABLES")
         connection.execute(f"GRANT SELECT ON orders, other TO {name}".encode())
+        for statement in CLOCK:
+            connection.execute(statement.replace("{role}", name).encode())
     own = {"topic.prefix": "shop", "slot.name": name, "publication.name": "pub", "database.user": name}
     own |= {"database.password": "secret", "publication.autocreate.mode": "disabled"}
     content = {
@@ -243,6 +257,15 @@ FAULTS: dict[str, tuple[Cause, Showing]] = {
         worker_killed,
         Showing(
             ("restarting", "starting", "streaming"), "the query was started again once in this run", "", series=RESTART
+        ),
+    ),
+    "server's clock ahead": (
+        by("SELECT setval('fake.ahead', 3600)", CHANGE),
+        Showing(
+            ("streaming",),
+            "s ahead of the clock of this machine",
+            "have both clocks follow NTP",
+            series=("tailrace_warnings", {"about": "clock"}, 1.0),
         ),
     ),
     "clock set back": (

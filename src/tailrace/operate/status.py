@@ -183,7 +183,7 @@ def look(definition: Definition, *, compares: bool = True) -> Status:
     """
     from tailrace.pipeline.aside import set_aside
     from tailrace.pipeline.cataloguing import stored_problems
-    from tailrace.pipeline.complete import stored
+    from tailrace.pipeline.complete import clock_warnings, stored
     from tailrace.pipeline.restarts import restart_warnings
     from tailrace.pipeline.run_state import run_state
     from tailrace.pipeline.sink_health import problem as sink_problem
@@ -191,8 +191,9 @@ def look(definition: Definition, *, compares: bool = True) -> Status:
     source = source_look(definition, compares=compares, patience=ANSWER_SECONDS)
     run = run_state(definition.checkpoint)
     status = status_of(definition.name, definition.config(), source, run, time.time(), run.caught_up)
-    problems = (*status.problems, *stored_problems(definition), *restart_warnings(run.restarted, time.time()))
-    complete = stored(definition.checkpoint)
+    complete, now = stored(definition.checkpoint), time.time()
+    warned = (*restart_warnings(run.restarted, now), *clock_warnings(complete, now))
+    problems = (*status.problems, *stored_problems(definition), *warned)
     tables = replica_tables(definition, complete)
     status = replace(status, replica=tables, problems=problems, complete_until=complete.text())
     if (away := sink_problem(definition)) is not None:

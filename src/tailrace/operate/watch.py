@@ -20,6 +20,7 @@ from tailrace.errors import TailraceError
 from tailrace.operate.source_watch import SourceAnswer, SourceWatch
 from tailrace.operate.spread import Spread
 from tailrace.operate.status import Live, Status, status_of
+from tailrace.pipeline.complete import clock_warnings
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.masked import masked, secrets
 from tailrace.pipeline.progress import RunProgress
@@ -208,6 +209,7 @@ class RunWatch:
             sink = sink_finding(progress.sink_problem)
             problems = status.problems if sink is None else (*status.problems, sink)
             warned = restart_warnings(progress.restarted, time.time())
+            warned = (*warned, *clock_warnings(answer.complete, time.time()))
             problems = (*problems, *catalog_warnings(progress.catalog), *warned)
             status = replace(status, problems=problems, snapshot=progress.snapshot or status.snapshot)
         silent = time.monotonic() - self._said_at - (START_SECONDS if progress is None else 0.0) if runs else 0.0

@@ -18,6 +18,7 @@ from typing import Any
 
 from tailrace.config import Config
 from tailrace.config.filters import table_named
+from tailrace.connectors.finding import Finding
 from tailrace.errors import TailraceError
 from tailrace.pipeline.checkpoint import SparkAloneError, file_system
 from tailrace.pipeline.definition import Definition, load
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 FILE = "complete.json"
 # The table beside a replica is written so often at most: while micro-batches are written, and in a quiet database.
 _BUSY_SECONDS, _QUIET_SECONDS = 10.0, 60.0
+# Clocks of servers that follow NTP differ by less, and so do their steps. Guessed.
+_AHEAD_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,21 @@ def following(before: Completeness, until_us: int, states: Mapping[str, TableSta
     tables = {**before.tables, **{name: max(until_us, before.tables.get(name, until_us)) for name in complete}}
     is_whole = not held.lacking and len(complete) == len(left)
     return Completeness(max(until_us, before.until_us or until_us) if is_whole else before.until_us, tables)
+
+
+def clock_warnings(value: Completeness, now: float) -> tuple[Finding, ...]:
+    """A warning where the server's clock is, or was, ahead of this machine's, which is `now` in seconds since 1970.
+
+    Set back, it makes the value rest, and what is committed meanwhile is not covered by it.
+    """
+    ahead = 0.0 if value.until_us is None else value.until_us / 1e6 - now
+    if ahead < _AHEAD_SECONDS:
+        return ()
+    what = (
+        f"the pipeline is complete up to {value.text()} by the database's clock, {ahead:,.0f} s ahead of the clock of "
+        "this machine: if it is set back, that time rests until the clock has passed it"
+    )
+    return (Finding("clock", None, what, "have both clocks follow NTP"),)
 
 
 def from_text(text: str) -> Completeness:

@@ -10,7 +10,7 @@ import pytest
 from tailrace.connectors.postgres.package import PostgresPackage
 from tailrace.errors import ConfigError, SinkError
 from tailrace.pipeline import complete
-from tailrace.pipeline.complete import Completeness, CompleteWatch, Held, following, from_text
+from tailrace.pipeline.complete import Completeness, CompleteWatch, Held, clock_warnings, following, from_text
 from tailrace.sinks.replica.states import ASIDE, COMPLETE, GONE, INCOMPLETE, READING, TableState
 
 CONFIG = PostgresPackage().resolve(
@@ -137,3 +137,11 @@ def test_the_table_beside_a_replica_is_written_after_a_micro_batch_and_rarely_in
     is_away = False
     watch.see(progress(6, batch=2), is_last=True)
     assert [each.until_us for each in published] == [1, 3, 6]
+
+
+def test_a_clock_of_the_server_that_is_ahead_is_a_warning() -> None:
+    assert clock_warnings(Completeness(), 0.0) == ()
+    assert clock_warnings(Completeness(1_059_000_000), 1000.0) == ()
+    (warning,) = clock_warnings(Completeness(4_600_000_000), 1000.0)
+    assert (warning.name, warning.ok, warning.remedy) == ("clock", None, "have both clocks follow NTP")
+    assert "complete up to 1970-01-01T01:16:40.000+00:00 by the database's clock, 3,600 s ahead" in warning.what
