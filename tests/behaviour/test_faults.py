@@ -46,8 +46,11 @@ def server() -> Iterator[EmbeddedPostgres]:
 CLOCK = (
     "CREATE SCHEMA fake",
     "CREATE SEQUENCE fake.ahead MINVALUE 0 START 0",
-    "CREATE FUNCTION fake.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS "
-    "$$ SELECT pg_catalog.clock_timestamp() + make_interval(secs => last_value) FROM fake.ahead $$",
+    *(
+        f"CREATE FUNCTION fake.{clock}_timestamp() RETURNS timestamptz LANGUAGE sql AS "
+        f"$$ SELECT pg_catalog.{clock}_timestamp() + make_interval(secs => last_value) FROM fake.ahead $$"
+        for clock in ("clock", "statement")
+    ),
     "GRANT USAGE ON SCHEMA fake TO {role}",
     "GRANT SELECT ON SEQUENCE fake.ahead TO {role}",
     "ALTER ROLE {role} SET search_path = fake, pg_catalog, public",
