@@ -72,14 +72,8 @@ def command(
 
 def run(runner: Pipeline, json: bool, watch: RunWatch | None, steering: Steering) -> None:
     """Runs a pipeline until it ends or is stopped. Raises what ends it, and typer.Exit after a signal."""
-    from tailrace.pipeline.preflight import before_start
-
     definition = runner.definition
-    with notes.status("Checking database and sink"):
-        found = before_start(definition)
-    for finding in found:
-        mark = "[yellow]Warning[/]" if finding.ok is None else "[red]Problem[/]"
-        notes.print(f"{mark} {escape(f'{finding.name}: {finding.what}; remedy: {finding.remedy}')}")
+    _check(definition)
     notes.print(f"Starting [bold]{definition.name}[/] (Spark's own log: {runner.log})")
     running: Run | None = None
     with stop_on_signals() as asked:
@@ -114,6 +108,17 @@ def run(runner: Pipeline, json: bool, watch: RunWatch | None, steering: Steering
     lacking = () if running is None else (*running.set_aside, *running.incomplete)
     if not asked and lacking:
         raise SinkError("all that there was has been read, but\n  " + "\n  ".join(lacking))
+
+
+def _check(definition: Definition) -> None:
+    """Print what a check finds before the start. Raises what keeps the pipeline from starting."""
+    from tailrace.pipeline.preflight import before_start
+
+    with notes.status("Checking database and sink"):
+        found = before_start(definition)
+    for finding in found:
+        mark = "[yellow]Warning[/]" if finding.ok is None else "[red]Problem[/]"
+        notes.print(f"{mark} {escape(f'{finding.name}: {finding.what}; remedy: {finding.remedy}')}")
 
 
 def _rested(runner: Pipeline, asked: StopRequest, steering: Steering, watch: RunWatch) -> Run | None:
