@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
@@ -20,6 +20,7 @@ from tailrace.operate.steering import Steering
 from tailrace.pipeline.log import LogFile
 
 if TYPE_CHECKING:
+    from tailrace.connectors.finding import Finding
     from tailrace.operate.watch import RunWatch
     from tailrace.pipeline.definition import Definition
     from tailrace.pipeline.runner import Pipeline, Run
@@ -70,16 +71,20 @@ def command(
         run(Pipeline(definition), json, watch, steering)
 
 
+def _print(findings: Iterable[Finding]) -> None:
+    for finding in findings:
+        mark = "[yellow]Warning[/]" if finding.ok is None else "[red]Problem[/]"
+        notes.print(f"{mark} {escape(f'{finding.name}: {finding.what}; remedy: {finding.remedy}')}")
+
+
 def run(runner: Pipeline, json: bool, watch: RunWatch | None, steering: Steering) -> None:
     """Runs a pipeline until it ends or is stopped. Raises what ends it, and typer.Exit after a signal."""
     from tailrace.pipeline.preflight import before_start
 
     definition = runner.definition
     with notes.status("Checking database and sink"):
-        found = before_start(definition)
-    for finding in found:
-        mark = "[yellow]Warning[/]" if finding.ok is None else "[red]Problem[/]"
-        notes.print(f"{mark} {escape(f'{finding.name}: {finding.what}; remedy: {finding.remedy}')}")
+        findings = before_start(definition)
+    _print(findings)
     notes.print(f"Starting [bold]{definition.name}[/] (Spark's own log: {runner.log})")
     running: Run | None = None
     with stop_on_signals() as asked:
@@ -89,8 +94,7 @@ def run(runner: Pipeline, json: bool, watch: RunWatch | None, steering: Steering
                 runner = runner if watch is None else runner.with_session()
                 running = runner.start()
             asked.listen()
-            known = tuple(map(str, definition.config().warnings))
-            warnings = WarningPrinter(LogFile(runner.log), known)
+            warnings = WarningPrinter(LogFile(runner.log), tuple(map(str, definition.config().warnings)))
             while running is not None:
                 printer = ProgressPrinter(json, lambda: checkpoint_position(definition))
                 follow(running, asked, steering, warnings, printer, watch)
