@@ -39,7 +39,7 @@ check: env  ## Lint, formatting and types
 	$(BIN)/mypy
 
 quick: check  ## Check, then the tests that need no server, in about a minute
-	TAILRACE_FUZZ_EXAMPLES=10 $(BIN)/python -m pytest -q -n $(JOBS) --hypothesis-profile=quick -m "not server and not long and not crash and not big" tests/unit
+	TAILRACE_FUZZ_EXAMPLES=10 $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --hypothesis-profile=quick -m "not server and not long and not crash and not big" tests/unit
 
 coverage: env  ## Print which parts of src the tests of `make quick` run, as lines and branches
 	TAILRACE_FUZZ_EXAMPLES=10 $(BIN)/python -m coverage run -m pytest -q --hypothesis-profile=quick --timeout=0 -m "not server and not long and not crash and not big" tests/unit
