@@ -194,7 +194,7 @@ FAULTS: dict[str, tuple[Cause, Showing]] = {
     "database hangs": (hanging, Showing(("source away",), "the database has not answered", "", series=AWAY)),
     "password changed": (
         by("ALTER ROLE {role} PASSWORD 'another'"),
-        Showing(("stuck",), "password authentication failed", "database.password", **LOST),  # type: ignore[arg-type]
+        Showing(("stuck",), "password authentication failed", "database.password", **LOST),
     ),
     "slot dropped": (
         slot_dropped,
