@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # each worker of pytest compiles the tests, 4 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help env demo check quick coverage format test golden replica compare-replica compare crash long spark-versions python-versions deploy-lint outside-tools big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock dist clean
+.PHONY: help env demo check quick quick-tests coverage format test golden replica compare-replica compare crash long spark-versions python-versions deploy-lint outside-tools big types model fuzz bench bench-snapshot bench-kafka bench-compare docs lock dist clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -38,8 +38,11 @@ check: env  ## Lint, formatting and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-quick: check  ## Check, then the tests that need no server, in about a minute
-	TAILRACE_FUZZ_EXAMPLES=10 $(BIN)/python -m pytest -q -n $(JOBS) --hypothesis-profile=quick -m "not server and not long and not crash and not big" tests/unit
+quick: env  ## Lint, formatting, types, and beside them the tests that need no server, in about a minute
+	@$(MAKE) --no-print-directory -j 2 check quick-tests
+
+quick-tests: env
+	TAILRACE_FUZZ_EXAMPLES=10 $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --hypothesis-profile=quick -m "not server and not long and not crash and not big" tests/unit
 
 coverage: env  ## Print which parts of src the tests of `make quick` run, as lines and branches
 	TAILRACE_FUZZ_EXAMPLES=10 $(BIN)/python -m coverage run -m pytest -q --hypothesis-profile=quick --timeout=0 -m "not server and not long and not crash and not big" tests/unit

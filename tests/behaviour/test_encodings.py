@@ -109,6 +109,11 @@ def test_snapshot_and_log_are_in_utf8(
         assert message.rows["after"].to_pylist()[0]["prefix"] == text
 
 
+@pytest.mark.parametrize(
+    "filled",
+    [*(pytest.param(each, marks=pytest.mark.long) for each in TEXTS if each != "EUC_JP"), "EUC_JP"],
+    indirect=True,
+)
 def test_a_replica_is_followed_read_again_by_chunks_and_compared(filled: tuple[Database, str], tmp_path: Path) -> None:
     database, text = filled
     with following(database, tmp_path, **ONCE) as pipeline:  # type: ignore[arg-type]

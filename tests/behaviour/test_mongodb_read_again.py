@@ -88,7 +88,9 @@ def test_a_change_of_how_documents_become_rows_is_told(replica: Replica) -> None
     assert {row["v"] for row in rows} == {0, 1, 2, None}
 
 
-@pytest.mark.parametrize("kind", ["capped", "clustered", "plain"])
+@pytest.mark.parametrize(
+    "kind", [*(pytest.param(kind, marks=pytest.mark.long) for kind in ("capped", "clustered")), "plain"]
+)
 def test_a_collection_is_read_again_with_nothing_configured(replica: Replica, kind: str) -> None:
     options: dict[str, dict[str, Any]] = {
         "capped": {"capped": True, "size": 1 << 20},

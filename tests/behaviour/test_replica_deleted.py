@@ -97,7 +97,7 @@ def test_a_replica_that_is_older_than_its_checkpoint_is_incomplete_and_read_agai
         running.stop()
 
 
-@pytest.mark.parametrize("by", ["restore", "write"])
+@pytest.mark.parametrize("by", [pytest.param("restore", marks=pytest.mark.long), "write"])
 def test_a_replica_that_somebody_else_wrote_is_told(
     spark: SparkSession, database: Database, tmp_path: Path, by: str
 ) -> None:

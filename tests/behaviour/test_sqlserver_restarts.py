@@ -105,7 +105,7 @@ def test_the_number_of_each_refused_log_in_is_its_own(source: SqlServerSource, e
         assert connection.value("SELECT 1") == 1
 
 
-@pytest.mark.parametrize("number", [1205, 1222, 3960, 596])
+@pytest.mark.parametrize("number", [1205, 3960, *(pytest.param(each, marks=pytest.mark.long) for each in (1222, 596))])
 def test_a_snapshot_that_a_deadlock_or_a_lock_ends_is_read_again(source: SqlServerSource, number: int) -> None:
     """The task fails by an error of which the run knows that it passes."""
     source.run("INSERT INTO orders VALUES (1, 1, N'a')")

@@ -132,7 +132,7 @@ def test_a_table_that_cannot_be_added_is_logged_and_nothing_stops(
     assert json.dumps("public.t") in caplog.text
 
 
-@pytest.mark.parametrize("kind", ["incremental", "blocking"])
+@pytest.mark.parametrize("kind", ["incremental", pytest.param("blocking", marks=pytest.mark.long)])
 def test_under_traffic_a_table_is_added_exactly(capture: Capture, kind: str) -> None:
     over = threading.Event()
     database = capture.database

@@ -83,8 +83,7 @@ def run(runner: Pipeline, json: bool, watch: RunWatch | None, steering: Steering
                 runner = runner if watch is None else runner.with_session()
                 running = runner.start()
             asked.listen()
-            known = tuple(map(str, definition.config().warnings))
-            warnings = WarningPrinter(LogFile(runner.log), known)
+            warnings = WarningPrinter(LogFile(runner.log), tuple(map(str, definition.config().warnings)))
             while running is not None:
                 printer = ProgressPrinter(json, lambda: checkpoint_position(definition))
                 follow(running, asked, steering, warnings, printer, watch)

@@ -195,8 +195,8 @@ def choice(*values: str, refused: Mapping[str, str] | None = None, otherwise: st
 
 def listed(*values: str, refused: Mapping[str, str]) -> Kind[tuple[str, ...]]:
     """A comma list of some of `values`; `refused` maps known ones that do not work to what to do instead."""
-    one = choice(*values, refused=refused)
-    return _several(", ".join(values), lambda text: tuple(one.parse(item) for item in split_list(text)))
+    item_kind = choice(*values, refused=refused)
+    return _several(", ".join(values), lambda text: tuple(item_kind.parse(item) for item in split_list(text)))
 
 
 TEXT = Kind("text", str, blank_is_unset=False)

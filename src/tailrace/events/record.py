@@ -81,14 +81,14 @@ class RecordEncoder:
                 yield from self._records(piece, layout)
 
     def encode_all(
-        self, batches: Iterable[Batch], one: Callable[[Batch], Iterator[pa.RecordBatch]]
+        self, batches: Iterable[Batch], rows_of: Callable[[Batch], Iterator[pa.RecordBatch]]
     ) -> Iterator[pa.RecordBatch]:
         """The records of batches, those of a table in order; tables of one structure with few rows are encoded at once.
 
-        `one` encodes a batch alone, in the place of `encode`, and handles what cannot be encoded.
+        `rows_of` encodes a batch alone, in the place of `encode`, and handles what cannot be encoded.
         """
         for group in self._layouts.together(batches):
-            yield from self._encoded(group) or chain.from_iterable(map(one, group))
+            yield from self._encoded(group) or chain.from_iterable(map(rows_of, group))
 
     def _encoded(self, group: Sequence[Batch]) -> list[pa.RecordBatch]:
         """The records of a group; none of one batch, and of a group that has a value that cannot be encoded."""

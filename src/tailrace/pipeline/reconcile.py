@@ -204,26 +204,25 @@ class Reconciler:
     ) -> None:
         config, report = self.follower.config, found.report
         if str(table) in self._gone:
-            self._as_gone(report, rows_of(self._target, table))
-            return
+            return self._as_gone(report, rows_of(self._target, table))
         report.reason = self._unready(table)
         if report.reason is not None:
-            return
+            return None
         with self.follower.admin.now() as now:
             schema = now.table(table)
             left_out, excluded, unlogged = now.left_out(schema), now.excluded(schema), now.unlogged(schema)
-            report.reason = _missing_operations(self.definition, config, schema) or now.obstacle(
-                schema, merge_key(schema)
-            )
+            missing = _missing_operations(self.definition, config, schema)
+            report.reason = missing or now.obstacle(schema, merge_key(schema))
         if report.reason is not None:
-            return
+            return None
         layout = self._target.layout
         place = Target(self._target.root, table.unique, self._target.options, layout.names, layout.mode)
         found.sides = sides = Sides(self.follower.admin, place, schema, self.progress, part)
+        added = sides.surplus([*layout.metadata.values(), *layout.mode.columns.values()])
         report.not_compared = {
             **dict.fromkeys(left_out, _UNMAPPED),
             **_lost(schema),
-            **dict.fromkeys(sides.surplus([*layout.metadata.values(), *layout.mode.columns.values()]), _ONLY_HERE),
+            **dict.fromkeys(added, _ONLY_HERE),
             **dict.fromkeys(unlogged, _UNLOGGED),
         }
         report.configured = {
@@ -235,11 +234,8 @@ class Reconciler:
         if sides.is_missing:
             report.reason = "there is no replica of this table"
         if only_equal:
-            self._glanced(report, sides)
-        elif sides.layout.key:
-            self._by_key(found, sides)
-        else:
-            self._as_a_whole(report, sides)
+            return self._glanced(report, sides)
+        return self._by_key(found, sides) if sides.layout.key else self._as_a_whole(report, sides)
 
     def _as_gone(self, report: ReconcileReport, rows: int) -> None:
         """A table that the source has no more: its replica is to be empty, unless rows are kept."""

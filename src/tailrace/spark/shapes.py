@@ -105,14 +105,16 @@ class Shaper:
         if shape in ("kafka", "count"):
             encode = Encoder(capture.config, capture.source, run_id, self.steps).encode_all
             return encode if shape == "kafka" else lambda batches: _counted(encode(batches))
-        one: Callable[[Batch], Iterator[pa.RecordBatch]]
+        rows_of: Callable[[Batch], Iterator[pa.RecordBatch]]
         if self._blobs is not None:
-            one = self._blobs.rows
+            rows_of = self._blobs.rows
         elif shape == "event":
-            one = partial(self._events, EventShaper(capture.config, capture.source), FailureHandling.of(capture.config))
+            rows_of = partial(
+                self._events, EventShaper(capture.config, capture.source), FailureHandling.of(capture.config)
+            )
         else:
-            one = _TableRows(to_arrow_schema(schema)).rows
-        return lambda batches: chain.from_iterable(map(one, batches))
+            rows_of = _TableRows(to_arrow_schema(schema)).rows
+        return lambda batches: chain.from_iterable(map(rows_of, batches))
 
     def _events(self, shaper: EventShaper, failures: FailureHandling, batch: Batch) -> Iterator[pa.RecordBatch]:
         if _is_data(batch):

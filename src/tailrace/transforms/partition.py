@@ -82,12 +82,12 @@ class PartitionRouting:
     def _of_values(self, part: RecordPart, path: str) -> Integers:
         if part.values.null_count == len(part.values):
             return np.zeros(len(part.values), np.int64)
-        one = murmur if self.murmur else java
+        hash_of = murmur if self.murmur else java
         try:
             if pa.types.is_nested(part.values.type):
                 raise ValueError(f"a value of type {part.schema.type} has no hash that is the same everywhere")
             codes = part.values.dictionary_encode()
-            known = [0 if value is None else one(value, part.schema.type) for value in codes.dictionary.to_pylist()]
+            known = [0 if value is None else hash_of(value, part.schema.type) for value in codes.dictionary.to_pylist()]
         except ValueError as error:
             raise TransformError(str(error), where=f"partition.payload.fields: {path}") from error
         hashes: Integers = np.array([*known, 0], np.int64)[codes.indices.fill_null(len(known)).to_numpy()]

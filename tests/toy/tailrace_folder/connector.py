@@ -11,7 +11,6 @@ from tailrace.connectors.base import Chunk
 from tailrace.connectors.whole_tables.connector import LogRange, WholeTablesConnector
 from tailrace.connectors.whole_tables.tables import WholeTable
 from tailrace.model.table import TableId
-from tailrace.override import override
 from tailrace_folder import rows
 from tailrace_folder.log import Line, Log
 from tailrace_folder.options import FOLDER_PATH
@@ -24,19 +23,15 @@ class FolderConnector(WholeTablesConnector):
     parse = staticmethod(Line.from_text)
 
     @property
-    @override
     def identity(self) -> str:
         return self.config[FOLDER_PATH]
 
-    @override
     def log_begin(self) -> Line:
         return Log.of(self.config).begin
 
-    @override
     def position_now(self) -> Line:
         return Log.of(self.config).end()
 
-    @override
     def within(self, start: Line, end: Line, limit: int) -> Line:
         """At least one line."""
         last, size = start, 0
@@ -47,14 +42,11 @@ class FolderConnector(WholeTablesConnector):
             last = line
         return min(end, last)
 
-    @override
     def whole(self, position: Line) -> dict[TableId, WholeTable]:
         return {id_: rows.whole(each) for id_, each in Log.of(self.config).tables(position).items()}
 
-    @override
     def source_of(self, position: Line, count: int) -> pa.StructArray:
         return pa.array([{"place": position.to_text()}] * count, rows.SOURCE_TYPE)
 
-    @override
     def changes(self, config: Config, wanted: LogRange) -> Iterator[Chunk]:
         yield rows.changes(config, wanted.start, wanted.position)

@@ -11,7 +11,6 @@ from tailrace.config.resolve import Check
 from tailrace.connectors.ports import ConnectorPackage, NewSource
 from tailrace.connectors.whole_tables.connector import WholeTablesAdmin
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE, TableNaming
-from tailrace.override import override
 from tailrace_folder.connector import FolderConnector
 from tailrace_folder.options import OPTIONS
 
@@ -27,19 +26,15 @@ class FolderAdmin(WholeTablesAdmin):
 class FolderPackage(ConnectorPackage):
     """Implements ConnectorPackage."""
 
-    @override
     def resolve(self, properties: object, checks: Sequence[Check] = ()) -> Config:
         return resolution.resolve(properties, OPTIONS, [shared.check_together, *checks], NAMING)  # type: ignore[arg-type]
 
-    @override
     def connector(self, config: Config) -> FolderConnector:
         return FolderConnector(config)
 
-    @override
     def admin(self, config: Config) -> FolderAdmin:
         return FolderAdmin(config)
 
-    @override
     def new_source(self, url: str) -> NewSource:
         parts = urlsplit(url)
         user = parse_qs(parts.query).get("user", ["tailrace"])[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -118,3 +119,18 @@ def test_zeros_are_told_apart_if_wanted() -> None:
         zeros = pa.array([[0.0], [-0.0]] if pa.types.is_list(kind) else [0.0, -0.0], kind)
         assert len({*value_hashes(zeros).tolist()}) == 1
         assert len({*value_hashes(zeros, signed=True).tolist()}) == 2
+
+
+def test_small_numbers_of_several_columns_and_items_have_hashes_of_their_own() -> None:
+    """Of all rows of three columns, and of all lists of up to three items: places are not mixed as numbers are."""
+    numbers = [*range(-2, 9), None]
+    rows = list(product(numbers, repeat=3))
+    columns = [pa.array(column, pa.int64()) for column in zip(*rows, strict=True)]
+    assert len(set(row_hashes(columns, len(rows)).tolist())) == len(rows)
+    lists = [list(items) for length in range(4) for items in product(numbers, repeat=length)]
+    for kind, values in (
+        (pa.list_(pa.int64()), lists),
+        (pa.list_(pa.list_(pa.int64())), [[items] for items in lists] + [[items, items] for items in lists]),
+        (pa.list_(pa.string()), [[None if item is None else str(item) for item in items] for items in lists]),
+    ):
+        assert len(set(value_hashes(pa.array(values, kind)).tolist())) == len(values), kind

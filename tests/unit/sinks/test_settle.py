@@ -208,3 +208,15 @@ def test_the_replica_is_what_the_table_is_at_commits(
             patch.setattr(spool, "_IN_MEMORY", 1)
             patch.setattr(settle, "_AT_ONCE", 2)
         assert replica(start, batches, rows_a_part, killed_after) == rows_of(database)
+
+
+def test_keys_of_small_numbers_are_told_apart() -> None:
+    """Those of (1, 1) and (2, 2) had one hash, so that of two rows that swap their keys one was lost."""
+    columns = tuple(Column(name, ConnectSchema("int64"), pa.int64()) for name in ("id", "x"))
+    table = replace(TABLE, columns=(*columns, *TABLE.columns[2:]))
+    moves: list[tuple[int, Change]] = [
+        (1, ("u", (1, 1, "a"), (2, 2, "a"))),
+        (1, ("u", (2, 2, "b"), (1, 1, "b"))),
+        (1, ("u", (1, 1, "b"), (3, 3, "b"))),
+    ]
+    assert replica([(1, 1, "a"), (2, 2, "b")], [batch(moves, table)], 10, 0) == {(2, 2): "a", (3, 3): "b"}

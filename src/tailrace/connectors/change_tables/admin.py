@@ -85,9 +85,9 @@ class ChangeTableAdmin(SharedLogAdmin):
         dialect = self._dialect
         with (
             dialect.failures.translated("the source cannot be read"),
-            closing(dialect.connect(self.config, "tailrace reconcile", "")) as one,
+            closing(dialect.connect(self.config, "tailrace reconcile", "")) as connection,
         ):
-            yield SqlTablesNow(dialect, one, self.config)
+            yield SqlTablesNow(dialect, connection, self.config)
 
     @contextmanager
     def server(self) -> Iterator[Server]:

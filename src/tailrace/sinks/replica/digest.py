@@ -18,6 +18,8 @@ import pyarrow as pa
 Hashes = npt.NDArray[np.uint64]
 
 _NULL = np.uint64(0x9E3779B97F4A7C15)
+# Places are not mixed as values are: a value equal to its place would cancel it, and (1, 1) be as (2, 2) is.
+_PLACE = np.uint64(0xD1B54A32D192ED03)
 _WORD = 8
 # Longer values are hashed one by one: a value of a gigabyte takes no extra memory.
 _LONG = 1 << 16
@@ -97,7 +99,7 @@ def _of_lists(values: pa.ListArray, seed: int, *, ordered: bool, signed: bool) -
     lengths = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     items = value_hashes(values.flatten(), seed, signed=signed)
     if ordered:
-        items = items ^ mixed(_within(lengths).astype(np.uint64))
+        items = items ^ _salts(_within(lengths).astype(np.uint64))
     return mixed(lengths.astype(np.uint64)) + _folded(mixed(items ^ _seed(seed)), lengths)
 
 
@@ -115,7 +117,7 @@ def _of_bytes(values: pa.LargeBinaryArray, seed: int) -> Hashes:
         words = _words(buffer, at)
         kept = np.minimum(rest, _WORD).astype(np.uint64)
         cut = np.uint64(0xFFFFFFFFFFFFFFFF) >> (np.uint64(64) - np.uint64(8) * kept)
-        hashes += _folded(mixed((words & cut) ^ mixed(within.astype(np.uint64) + np.uint64(1)) ^ _seed(seed)), counts)
+        hashes += _folded(mixed((words & cut) ^ _salts(within.astype(np.uint64)) ^ _seed(seed)), counts)
     for place in np.flatnonzero(long):
         part = buffer.slice(int(starts[place]), int(lengths[place]))
         digest = hashlib.blake2b(part, digest_size=_WORD, salt=bytes([seed])).digest()
@@ -146,8 +148,13 @@ def _within(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.arange(int(counts.sum()), dtype=np.int64) - np.repeat(ends - counts, counts)
 
 
+def _salts(places: Hashes) -> Hashes:
+    """What tells places apart."""
+    return mixed(places ^ _PLACE)
+
+
 def _places(count: int) -> Hashes:
-    return mixed(np.arange(1, count + 1, dtype=np.uint64))
+    return _salts(np.arange(count, dtype=np.uint64))
 
 
 def _salt(place: int) -> np.uint64:

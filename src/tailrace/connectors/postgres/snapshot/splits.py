@@ -167,13 +167,13 @@ def _ranges(
         key = ranges.primary_key(connection, id_)
     if key:
         above = None if resumed is None else resumed.last
-        cut = [_Cut(one) for one in ranges.key_ranges(connection, id_, key, above, count)]
+        cut = [_Cut(part) for part in ranges.key_ranges(connection, id_, key, above, count)]
     else:
         names = [column.name for column in table.schema.columns]
         selects = [] if table.is_alone else side_by_side(connection, id_, names, count)
         blocks = [] if selects else ranges.block_ranges(connection, id_, -(-size // count))
-        cut = [*(_Cut(select=one.as_string(connection)) for one in selects), *map(_Cut, blocks)]
-    return [replace(one, bytes=size // len(cut)) for one in cut]
+        cut = [*(_Cut(select=part.as_string(connection)) for part in selects), *map(_Cut, blocks)]
+    return [replace(part, bytes=size // len(cut)) for part in cut]
 
 
 def _table_splits(
@@ -186,8 +186,8 @@ def _table_splits(
     number = ranges.storage(connection, table.schema.id) if isinstance(cut[0].range, PrimaryKeyRange) else None
     id_ = table.schema.id
     splits = [
-        SnapshotSplit(moment, id_, one.bytes, captured=table, range=one.range, select=one.select, storage=number)
-        for one in cut
+        SnapshotSplit(moment, id_, part.bytes, captured=table, range=part.range, select=part.select, storage=number)
+        for part in cut
     ]
     while splits and _empty(connection, splits[0]):
         splits.pop(0)

@@ -164,6 +164,9 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
 _PLACEHOLDERS = frozenset({"text", "varchar", "bpchar", "json", "jsonb", "bytea", "int4", "int8", "date", "uuid"})
 
 
+_REQUIRED = "a null element (elements are required)"
+
+
 def _without_values(kind: ValueType) -> ValueType:
     return ValueType(kind.schema, kind.arrow, lambda text: pa.nulls(len(text), kind.arrow))
 
@@ -198,8 +201,7 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
             _tell_nested(found.nested, strict)
         values, null = found.lists.values, found.lists.is_null()
         if required and values.null_count:
-            is_odd = _having(found.lists, values.is_null(), "a null element (elements are required)", strict)
-            null = pc.or_(null, is_odd)
+            null = pc.or_(null, _having(found.lists, values.is_null(), _REQUIRED, strict))
         if element.name == "numeric" and Fault.NUMBERS_WITHOUT_NAN in faults:
             null = pc.or_(null, _having(found.lists, _without_number(values), "NaN or infinity", strict))
         if Fault.DRIVER_TIMES in faults and precision_mode(config) != STRUCTURED:
