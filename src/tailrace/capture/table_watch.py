@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tailrace.capture.kept_values import with_settings
+from tailrace.capture.kept_values import KeptSettings
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.config.options.snapshot import TABLE_WATCH_INTERVAL_MS
@@ -62,8 +62,9 @@ class TableWatch:
         """The descriptions of tables that a snapshot reads, which go with its rows."""
         found = [self._base[name] for name in dict.fromkeys(names) if name in self._base]
         self._sent.update({table: structure for table, structure, _ in found})
+        settings = KeptSettings(self._connector.config)
         return tuple(
-            TableNote(table, structure=replace(with_settings(structure, schema, self._connector.config), is_base=True))
+            TableNote(table, structure=replace(settings.described(structure, schema), is_base=True))
             for table, structure, schema in found
         )
 
@@ -139,7 +140,7 @@ class TableWatch:
     def take(self, config: Config) -> tuple[TableNote, ...]:
         """The next descriptions, some at a time. Raises SourceError."""
         chosen = dict(list(self._pending.items())[:_AT_ONCE])
-        notes = []
+        notes, settings = [], KeptSettings(config)
         for table, structure in chosen.items():
             schema = None if structure.is_gone else self._connector.schema(config, table)
             if schema is not None and not _is_of(structure, schema):
@@ -147,7 +148,7 @@ class TableWatch:
                 notes.append(TableNote(table, structure=structure))
                 self._next = 0.0
             elif schema is not None or structure.is_gone:
-                described = structure if schema is None else with_settings(structure, schema, config)
+                described = structure if schema is None else settings.described(structure, schema)
                 notes.append(TableNote(table, structure=described, schema=schema))
             self._remember(table, structure)
         return tuple(notes)

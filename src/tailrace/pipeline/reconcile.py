@@ -210,21 +210,18 @@ class Reconciler:
             return None
         with self.follower.admin.now() as now:
             schema = now.table(table)
-            left_out, excluded, unlogged = now.left_out(schema), now.excluded(schema), now.unlogged(schema)
-            missing = _missing_operations(self.definition, config, schema)
-            report.reason = missing or now.obstacle(schema, merge_key(schema))
+            excluded, unlogged = now.excluded(schema), dict.fromkeys(now.unlogged(schema), _UNLOGGED)
+            left_out = dict.fromkeys(now.left_out(schema), _UNMAPPED)
+            report.reason = _missing_operations(self.definition, config, schema) or now.obstacle(
+                schema, merge_key(schema)
+            )
         if report.reason is not None:
             return None
         layout = self._target.layout
         place = Target(self._target.root, table.unique, self._target.options, layout.names, layout.mode)
         found.sides = sides = Sides(self.follower.admin, place, schema, self.progress, part)
-        added = sides.surplus([*layout.metadata.values(), *layout.mode.columns.values()])
-        report.not_compared = {
-            **dict.fromkeys(left_out, _UNMAPPED),
-            **_lost(schema),
-            **dict.fromkeys(added, _ONLY_HERE),
-            **dict.fromkeys(unlogged, _UNLOGGED),
-        }
+        surplus = sides.surplus([*layout.metadata.values(), *layout.mode.columns.values()])
+        report.not_compared = {**left_out, **_lost(schema), **dict.fromkeys(surplus, _ONLY_HERE), **unlogged}
         report.configured = {
             **dict.fromkeys(excluded, "left out of the replica by the configuration"),
             **{column.name: column.configured for column in schema.columns if column.configured is not None},

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from tailrace.capture.kept_values import with_settings
+from tailrace.capture.kept_values import KeptSettings
 from tailrace.config.faults import Fault
 from tailrace.connectors.columns import ColumnRules
 from tailrace.connectors.types import temporal
@@ -39,7 +39,7 @@ def described(steps: Sequence[object] = (), **properties: object) -> Structure:
     found = ColumnRules(settings).captured(TABLE, columns, ("id",), [each.name for each in columns])
     assert found is not None
     structure = Structure("1", {each.name: str(place) for place, each in enumerate(columns)})
-    return with_settings(structure, found.schema, settings)
+    return KeptSettings(settings).described(structure, found.schema)
 
 
 def lost(before: Structure, now: Structure) -> Sequence[str]:

@@ -209,16 +209,19 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
         mask = null if null.true_count else None
         return pa.ListArray.from_arrays(found.lists.offsets, item.convert(values), type=arrow, mask=mask)
 
-    is_text = element.name == "bytea" and item.schema.type == "string"
-    has_placeholder = element.name in _PLACEHOLDERS and not element.domain and not is_text
     return ValueType(
         ConnectSchema("array", items=item.schema.with_(optional=not required)),
         arrow,
         convert,
-        placeholder=has_placeholder or Fault.ARRAYS_WITHOUT_PLACEHOLDER not in faults,
+        placeholder=_has_placeholder(element, item) or Fault.ARRAYS_WITHOUT_PLACEHOLDER not in faults,
         sql=item.sql and f"{item.sql}[]",
         form=item.form,
     )
+
+
+def _has_placeholder(element: PgType, item: ValueType) -> bool:
+    is_text = element.name == "bytea" and item.schema.type == "string"
+    return element.name in _PLACEHOLDERS and not element.domain and not is_text
 
 
 def _without_number(values: pa.Array) -> pa.Array:
