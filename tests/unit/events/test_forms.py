@@ -16,6 +16,7 @@ from tailrace.events.records import RecordPart
 from tailrace.events.registry.apicurio import ApicurioRegistry
 from tailrace.events.registry.confluent import ConfluentRegistry
 from tailrace.events.registry.form import registry_form
+from tailrace.events.registry.registry import Wanted
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.transforms.encoder import Encoder
@@ -109,7 +110,12 @@ def test_bits_are_bytes_and_decimals_are_not() -> None:
 def test_nulls_have_no_headers_and_no_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text of an outbox that may be null, in two topics of which one has nulls alone."""
     asked: list[str] = []
-    monkeypatch.setattr(ApicurioRegistry, "id", lambda _, wanted: asked.append(wanted.topic) or 7)
+
+    def seven(registry: ApicurioRegistry, wanted: Wanted) -> int:
+        asked.append(wanted.topic)
+        return 7
+
+    monkeypatch.setattr(ApicurioRegistry, "id", seven)
     own = {"value.converter": APICURIO_AVRO, "value.converter.apicurio.registry.url": "http://x/apis/registry/v2"}
     form = registry_form(configured(own), "value")
     values = RecordPart(ConnectSchema("string", optional=True), pa.array([None, "a", None]))
