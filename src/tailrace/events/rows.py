@@ -16,7 +16,7 @@ from tailrace.events.header_texts import header_texts
 from tailrace.events.headers import HEADER, HEADERS, RepeatedHeaders
 from tailrace.events.parts import Integers, Parts, gather, widths
 from tailrace.events.records import Header, Records
-from tailrace.model.arrow import indices, repeat
+from tailrace.model.arrow import flags, indices, repeat
 from tailrace.model.cuts import cuts
 from tailrace.model.source import SourceBlock
 
@@ -28,7 +28,7 @@ _ALIKE = ("topic", "partition", "timestamp")
 class _Group:
     """Records with their places among all and their keys and values as parts; None where they have none.
 
-    `added` are headers of the converters.
+    `added` are headers of the converters; a record has none that is null.
     """
 
     records: Records
@@ -130,6 +130,8 @@ def _headers(group: _Group, converter: Converter) -> pa.Array:
         index[:, column] = starts[column] + (0 if is_constant else np.arange(len(entry)))
     for column, header in enumerate(headers):
         present[:, column] = header.where(count)
+    for column, (_, values) in enumerate(group.added, start=len(headers)):
+        present[:, column] = flags(values.is_valid())
     lengths = present.sum(axis=1)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     pool = pa.concat_arrays(entries).take(indices(index[present]))

@@ -11,8 +11,12 @@ from tailrace.config.converter_names import APICURIO_AVRO
 from tailrace.connectors.postgres.position import SOURCE
 from tailrace.errors import ConfigError, DecodeError
 from tailrace.events.forms import are_bytes, record_schema
+from tailrace.events.parts import text_of
+from tailrace.events.records import RecordPart
+from tailrace.events.registry.apicurio import ApicurioRegistry
 from tailrace.events.registry.confluent import ConfluentRegistry
 from tailrace.events.registry.form import registry_form
+from tailrace.events.registry.registry import Wanted
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.transforms.encoder import Encoder
@@ -101,6 +105,41 @@ def test_bits_are_bytes_and_decimals_are_not() -> None:
     assert are_bytes(ConnectSchema("bytes", name="io.debezium.data.Bits"))
     assert not are_bytes(ConnectSchema("bytes", name="org.apache.kafka.connect.data.Decimal"))
     assert not are_bytes(ConnectSchema("string"))
+
+
+def test_nulls_have_no_headers_and_no_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text of an outbox that may be null, in two topics of which one has nulls alone."""
+    asked: list[str] = []
+
+    def seven(registry: ApicurioRegistry, wanted: Wanted) -> int:
+        asked.append(wanted.topic)
+        return 7
+
+    monkeypatch.setattr(ApicurioRegistry, "id", seven)
+    own = {"value.converter": APICURIO_AVRO, "value.converter.apicurio.registry.url": "http://x/apis/registry/v2"}
+    form = registry_form(configured(own), "value")
+    values = RecordPart(ConnectSchema("string", optional=True), pa.array([None, "a", None]))
+    topics = pa.array(["nulls-only", "some", "some"])
+    assert [each.to_pylist() for _, each in form.headers(values, topics)] == [
+        [None, (7).to_bytes(8, "big"), None],
+        [None, b"BINARY", None],
+    ]
+    assert asked == ["some"]
+    nulls = RecordPart(values.schema, pa.nulls(3, pa.string()))
+    assert form.headers(nulls, topics) == []
+    assert text_of(form.parts(nulls, topics), 0, 3, "a value").null_count == 3
+    assert asked == ["some"]
+
+
+def test_a_null_has_no_headers_of_its_converter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ApicurioRegistry, "id", lambda *_: 7)
+    things, rows = bytes_and_null()
+    url = {"value.converter.apicurio.registry.url": "http://x/apis/registry/v2"}
+    own = {"transforms.field.field": "raw", "value.converter": APICURIO_AVRO, "key.converter": STRING, **url}
+    found = Encoder(configured({**UNWRAP, **own}), SOURCE, "run").encode(changes(things, *rows))
+    names = [[each["key"] for each in row["headers"]][-2:] for records in found for row in records.to_pylist()]
+    added = ["apicurio.value.globalId", "apicurio.value.encoding"]
+    assert [each == added for each in names] == [True, False, True]
 
 
 def test_without_another_converter_what_is_no_bytes_is_an_error() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -31,7 +32,7 @@ from tailrace.events.registry.apicurio_settings import ApicurioSettings
 from tailrace.events.registry.confluent import ConfluentRegistry, ConfluentSettings
 from tailrace.events.registry.languages import Avro, ConnectJson, Ids, JsonSchema, Language
 from tailrace.events.registry.registry import Registry, Wanted, known_id
-from tailrace.model.arrow import is_constant
+from tailrace.model.arrow import flags, indices, is_constant
 from tailrace.model.schema import ConnectSchema
 from tailrace.override import override
 
@@ -63,8 +64,10 @@ class RegistryForm(Form):
     def parts(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
         """The bytes of each record, of which `topics` are the topics. Raises DecodeError and SinkError."""
         ids = None
+        if self._are_nulls(part):
+            return [pa.nulls(len(topics), self.kind)]
         if not self.in_headers:
-            numbers = self.ids(part.schema, topics)
+            numbers = self._shown(part, topics)
             texts = str(numbers) if isinstance(numbers, int) else numbers.cast(pa.string())
             ids = Ids(_octets(numbers, self.id_bytes), texts)
         values = self.language.parts(part.values, part.schema, ids)
@@ -75,13 +78,30 @@ class RegistryForm(Form):
 
     @override
     def headers(self, part: RecordPart, topics: pa.Array) -> list[Entry]:
-        """The headers that name the schemas, by record; none where the ids stand before the datums."""
-        if not self.in_headers:
+        """The headers that name the schemas, by record; none where the ids stand before the datums, and of nulls."""
+        if not self.in_headers or self._are_nulls(part):
             return []
-        ids, rows = _octets(self.ids(part.schema, topics), _HEADER_BYTES), len(topics)
+        ids, rows = _octets(self._shown(part, topics), _HEADER_BYTES), len(topics)
         column = ids if isinstance(ids, pa.Array) else pa.repeat(pa.scalar(ids, pa.binary()), rows)
         encoding = pa.repeat(pa.scalar(b"BINARY", pa.binary()), rows)
+        if part.values.null_count:
+            valid, null = part.values.is_valid(), pa.scalar(None, pa.binary())
+            column, encoding = (pc.if_else(valid, each, null) for each in (column, encoding))
         return [(f"apicurio.{self.part}.{self.id_name}", column), (f"apicurio.{self.part}.encoding", encoding)]
+
+    def _are_nulls(self, part: RecordPart) -> bool:
+        """Whether nothing is written: the reference's converters return nulls before they ask a registry."""
+        return not self.language.writes_null and part.values.null_count == len(part.values)
+
+    def _shown(self, part: RecordPart, topics: pa.Array) -> int | pa.Array:
+        """The ids by record, or the one id of all; without meaning for nulls that are not written."""
+        if self.language.writes_null or not part.values.null_count:
+            return self.ids(part.schema, topics)
+        valid = part.values.is_valid()
+        found = self.ids(part.schema, topics.filter(valid))
+        if isinstance(found, int):
+            return found
+        return found.take(indices(np.maximum(np.cumsum(flags(valid)) - 1, 0)))
 
     def wanted(self, schema: ConnectSchema, topic: str) -> Wanted:
         """What a registry is asked for the schema of a topic's records."""
