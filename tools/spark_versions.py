@@ -57,10 +57,8 @@ OWN = {
         "behaviour/test_connect.py::test_the_replica_follows_its_source",
         "behaviour/test_connect.py::test_typed_rows_can_be_read",
     ],
-    "the examples of the README": [
-        "behaviour/test_readme.py::test_the_first_five_minutes",
-        "behaviour/test_readme.py::test_the_commands_of_a_pipeline",
-    ],
+    "the README's session": ["behaviour/test_readme.py::test_the_first_five_minutes"],
+    "the README's commands of a pipeline": ["behaviour/test_readme.py::test_the_commands_of_a_pipeline"],
     "a backlog in micro-batches, an idle run, an idle stream, `kill -9`": [
         "behaviour/test_spark_versions.py::test_each_change_comes_once_whatever_ends_a_run[{}]",
         "behaviour/test_spark_versions.py::test_an_idle_run_ends_without_micro_batches[{}]",
