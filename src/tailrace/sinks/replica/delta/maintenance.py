@@ -19,7 +19,7 @@ from tailrace.sinks.replica.table import Maintenance, Mark
 
 # Commits take little space, and readers that follow a table need them.
 _LEAST_LOG_SECONDS = 600
-_LOG = "_delta_log/"
+_LOG = "_delta_log"
 _FILES_KEY, _LOG_KEY = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
 _INTERVAL = re.compile(r"interval (\d+) (second|minute|hour|day)s?")
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400}
@@ -47,9 +47,12 @@ class Files(Maintenance):
     @override
     def others(self) -> Mapping[str, int]:
         files = fs.PyFileSystem(DeltaStorageHandler.from_table(self._table._table))
-        listed = files.get_file_info(fs.FileSelector("", recursive=True))
+        listed = files.get_file_info(fs.FileSelector(""))
+        # Folders of partitions and of the change feed. The log has many files, which a listing of stores would name.
+        if any(info.type == fs.FileType.Directory and info.base_name != _LOG for info in listed):
+            listed = files.get_file_info(fs.FileSelector("", recursive=True))
         sizes = {info.path: info.size for info in listed if info.type == fs.FileType.File}
-        return {name: size for name, size in sizes.items() if name not in self.live and not name.startswith(_LOG)}
+        return {name: size for name, size in sizes.items() if name not in self.live and not name.startswith(f"{_LOG}/")}
 
     @override
     def small(self, size: int) -> int:

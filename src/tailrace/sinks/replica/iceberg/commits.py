@@ -237,4 +237,4 @@ def _deletes(files: Sequence[DataFile]) -> int:
 
 
 def _sizes(files: Sequence[DataFile]) -> int:
-    return sum(file.file_size_in_bytes for file in files)
+    return sum(added_field(file, "content_size_in_bytes") or file.file_size_in_bytes for file in files)
