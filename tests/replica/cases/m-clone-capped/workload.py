@@ -1,4 +1,4 @@
-"""cloneCollectionAsCapped fills a collection without inserts in the log: while stopped, running, and before a rename."""
+"""Collections that are filled by cloneCollectionAsCapped: while stopped, while it runs, and before a rename."""
 
 
 def setup(client):
