@@ -64,7 +64,7 @@ class RegistryForm(Form):
     def parts(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header] = ()) -> Parts:
         """The bytes of each record, of which `topics` are the topics. Raises DecodeError and SinkError."""
         ids = None
-        if self._are_nulls(part):
+        if self.are_nulls(part):
             return [pa.nulls(len(topics), self.kind)]
         if not self.in_headers:
             numbers = self._shown(part, topics)
@@ -79,7 +79,7 @@ class RegistryForm(Form):
     @override
     def headers(self, part: RecordPart, topics: pa.Array) -> list[Entry]:
         """The headers that name the schemas, by record; none where the ids stand before the datums, and of nulls."""
-        if not self.in_headers or self._are_nulls(part):
+        if not self.in_headers or self.are_nulls(part):
             return []
         ids, rows = _octets(self._shown(part, topics), _HEADER_BYTES), len(topics)
         column = ids if isinstance(ids, pa.Array) else pa.repeat(pa.scalar(ids, pa.binary()), rows)
@@ -89,7 +89,7 @@ class RegistryForm(Form):
             column, encoding = (pc.if_else(valid, each, null) for each in (column, encoding))
         return [(f"apicurio.{self.part}.{self.id_name}", column), (f"apicurio.{self.part}.encoding", encoding)]
 
-    def _are_nulls(self, part: RecordPart) -> bool:
+    def are_nulls(self, part: RecordPart) -> bool:
         """Whether nothing is written: the reference's converters return nulls before they ask a registry."""
         return not self.language.writes_null and part.values.null_count == len(part.values)
 

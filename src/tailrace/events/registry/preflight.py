@@ -65,7 +65,7 @@ def schemas(found: Sequence[RegistryForm], records: Iterable[Records]) -> Iterat
     for each in records:
         for form in found:
             part = each.key if form.part == "key" else each.value
-            topics = [] if part is None else pc.unique(each.topic).to_pylist()
+            topics = [] if part is None or form.are_nulls(part) else pc.unique(each.topic).to_pylist()
             for topic in topics:
                 assert part is not None
                 if (form.part, topic, part.schema) not in known:
