@@ -18,8 +18,9 @@ from py4j.java_gateway import JavaGateway, JavaObject
 from tailrace.errors import TailraceError
 from tailrace.testing.jars import java, resolve_jars
 
-# It has Iceberg's core, its reader of plain records and its Parquet; Hadoop's client comes with PySpark.
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
+# Its core comes with these; Hadoop's client comes with PySpark.
+_READER = ("org.apache.iceberg:iceberg-data:1.11.0", "org.apache.iceberg:iceberg-parquet:1.11.0")
 _HADOOP = ("hadoop-client-*.jar", "slf4j-api-*.jar", "jcl-over-slf4j-*.jar", "py4j-*.jar")
 # Of java.time, by the names of their classes; their texts are those of ISO 8601.
 _TIMES = {
@@ -31,7 +32,7 @@ _TIMES = {
 
 @cache
 def runtime() -> Path:
-    """The jar of Iceberg's runtime; downloaded once, 50 MB. Raises TailraceError."""
+    """The jar of Iceberg's runtime for Spark; downloaded once, 50 MB. Raises TailraceError."""
     (jar,) = resolve_jars([RUNTIME], transitive=False)
     return jar
 
@@ -41,6 +42,7 @@ def why_not_here() -> str | None:
     """Why Iceberg's Java code cannot be had on this machine; None once it is in the cache."""
     try:
         runtime()
+        resolve_jars(_READER)
     except TailraceError as error:
         return str(error)
     return None
@@ -68,7 +70,7 @@ class JavaReader:
 def java_reader() -> Iterator[JavaReader]:
     """A reader, in a process that ends with the block."""
     jars = Path(pyspark.__file__).parent / "jars"
-    paths = [runtime(), *(path for pattern in _HADOOP for path in sorted(jars.glob(pattern)))]
+    paths = [*resolve_jars(_READER), *(path for pattern in _HADOOP for path in sorted(jars.glob(pattern)))]
     (py4j,) = jars.glob("py4j-*.jar")
     gateway = JavaGateway.launch_gateway(
         jarpath=str(py4j),
