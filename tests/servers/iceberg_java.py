@@ -19,8 +19,8 @@ from tailrace.errors import TailraceError
 from tailrace.testing.jars import java, resolve_jars
 
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
-# Its core comes with these; Hadoop's client comes with PySpark.
-_READER = ("org.apache.iceberg:iceberg-data:1.11.0", "org.apache.iceberg:iceberg-parquet:1.11.0")
+# Its reader registers ORC files as well; Hadoop's client comes with PySpark.
+_READER = tuple(f"org.apache.iceberg:iceberg-{part}:1.11.0" for part in ("data", "parquet", "orc"))
 _HADOOP = ("hadoop-client-*.jar", "slf4j-api-*.jar", "jcl-over-slf4j-*.jar", "py4j-*.jar")
 # Of java.time, by the names of their classes; their texts are those of ISO 8601.
 _TIMES = {
