@@ -22,6 +22,8 @@ RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
 # Its reader registers ORC files as well; Hadoop's client comes with PySpark.
 _READER = tuple(f"org.apache.iceberg:iceberg-{part}:1.11.0" for part in ("data", "parquet", "orc"))
 _HADOOP = ("hadoop-client-*.jar", "slf4j-api-*.jar", "jcl-over-slf4j-*.jar", "py4j-*.jar")
+# Columns of Iceberg's own.
+_ADDED = ("_pos", "_deleted")
 # Of java.time, by the names of their classes; their texts are those of ISO 8601.
 _TIMES = {
     "LocalDate": datetime.date.fromisoformat,
@@ -93,7 +95,8 @@ def _iterated(values: JavaObject) -> Iterator[JavaObject]:
 
 def _fields(record: JavaObject) -> dict[str, Any]:
     fields = record.struct().fields()
-    return {field.name(): _value(record.get(place)) for place, field in enumerate(fields)}
+    # A reader that applies deletes adds the position of a row.
+    return {field.name(): _value(record.get(place)) for place, field in enumerate(fields) if field.name() not in _ADDED}
 
 
 def _value(value: Any) -> Any:
