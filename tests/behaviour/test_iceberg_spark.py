@@ -22,7 +22,7 @@ jar, location, snapshot = sys.argv[1:]
 session = SparkSession.builder.master("local[1]").config("spark.jars", jar).config("spark.ui.enabled", False)
 spark = session.getOrCreate()
 reader = spark.read.format("iceberg")
-frames = [reader.load(location), reader.option("snapshot-id", snapshot).load(location)]
+frames = [reader.load(location), spark.read.format("iceberg").option("versionAsOf", snapshot).load(location)]
 rows = [sorted([row.asDict() for row in frame.collect()], key=repr) for frame in frames]
 print("rows: " + json.dumps([*rows, frames[0].count()]))
 """

@@ -18,9 +18,12 @@ from py4j.java_gateway import JavaGateway, JavaObject
 from tailrace.errors import TailraceError
 from tailrace.testing.jars import java, resolve_jars
 
-# It has Iceberg's core, its reader of plain records and its Parquet; Hadoop's client comes with PySpark.
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
+# Its reader registers ORC files as well; Hadoop's client comes with PySpark.
+_READER = tuple(f"org.apache.iceberg:iceberg-{part}:1.11.0" for part in ("data", "parquet", "orc"))
 _HADOOP = ("hadoop-client-*.jar", "slf4j-api-*.jar", "jcl-over-slf4j-*.jar", "py4j-*.jar")
+# Columns of Iceberg's own.
+_ADDED = ("_pos", "_deleted")
 # Of java.time, by the names of their classes; their texts are those of ISO 8601.
 _TIMES = {
     "LocalDate": datetime.date.fromisoformat,
@@ -31,7 +34,7 @@ _TIMES = {
 
 @cache
 def runtime() -> Path:
-    """The jar of Iceberg's runtime; downloaded once, 50 MB. Raises TailraceError."""
+    """The jar of Iceberg's runtime for Spark; downloaded once, 50 MB. Raises TailraceError."""
     (jar,) = resolve_jars([RUNTIME], transitive=False)
     return jar
 
@@ -41,6 +44,7 @@ def why_not_here() -> str | None:
     """Why Iceberg's Java code cannot be had on this machine; None once it is in the cache."""
     try:
         runtime()
+        resolve_jars(_READER)
     except TailraceError as error:
         return str(error)
     return None
@@ -68,7 +72,7 @@ class JavaReader:
 def java_reader() -> Iterator[JavaReader]:
     """A reader, in a process that ends with the block."""
     jars = Path(pyspark.__file__).parent / "jars"
-    paths = [runtime(), *(path for pattern in _HADOOP for path in sorted(jars.glob(pattern)))]
+    paths = [*resolve_jars(_READER), *(path for pattern in _HADOOP for path in sorted(jars.glob(pattern)))]
     (py4j,) = jars.glob("py4j-*.jar")
     gateway = JavaGateway.launch_gateway(
         jarpath=str(py4j),
@@ -91,7 +95,8 @@ def _iterated(values: JavaObject) -> Iterator[JavaObject]:
 
 def _fields(record: JavaObject) -> dict[str, Any]:
     fields = record.struct().fields()
-    return {field.name(): _value(record.get(place)) for place, field in enumerate(fields)}
+    # A reader that applies deletes adds the position of a row.
+    return {field.name(): _value(record.get(place)) for place, field in enumerate(fields) if field.name() not in _ADDED}
 
 
 def _value(value: Any) -> Any:
