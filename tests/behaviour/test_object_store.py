@@ -122,7 +122,9 @@ class Line:
     def catalog(self) -> dict[str, str]:
         """The catalog of Iceberg tables that lie in the store."""
         warehouse = f"s3://{self.store.bucket}/{self.name}/warehouse"
-        return {"type": "sql", "uri": f"sqlite:///{self.folder}/catalog.db", "warehouse": warehouse}
+        place = {"type": "sql", "uri": f"sqlite:///{self.folder}/catalog.db", "warehouse": warehouse}
+        # pyiceberg takes no endpoint from the environment.
+        return {**place, "s3.endpoint": self.store.url}
 
     def start(self) -> subprocess.Popen[bytes]:
         """A run, in a process group of its own."""
