@@ -10,7 +10,7 @@ import pytest
 from tailrace.connectors.postgres.admin import resumable
 from tailrace.connectors.postgres.admin.checks import check
 from tailrace.connectors.postgres.options import LSN_FLUSH_MODE, SLOT_NAME
-from tailrace.connectors.postgres.server import slot
+from tailrace.connectors.postgres.server import control, slot
 from tailrace.errors import ConfigError, DecodeError, OffsetError, SourceError
 from tests.behaviour import streams_here
 from tests.behaviour.capture import Capture, capturing
@@ -95,7 +95,7 @@ def test_delays(database: Database) -> None:
 def test_slot_creation_has_a_limit(
     database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slot, "_WAIT_SECONDS", 0.3)
+    monkeypatch.setattr(slot, "WAIT_SECONDS", 0.3)
     database.execute(*TABLE)
     given = {
         "internal__create__slot__command__timeout": "1",
@@ -114,11 +114,30 @@ def test_slot_creation_has_a_limit(
         assert ids(capture) == [1]
 
 
+@pytest.mark.parametrize("is_prepared", [False, True], ids=["open", "prepared"])
+def test_who_has_locked_a_table_that_is_described_is_named(
+    database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, is_prepared: bool
+) -> None:
+    monkeypatch.setattr(control, "WAIT_SECONDS", 0.3)
+    database.execute(*TABLE)
+    with capturing(database) as capture, database.connect() as other:
+        asked, process = control.Control(capture.config), other.info.backend_pid
+        other.execute("BEGIN; ALTER TABLE t ADD note text" + ("; PREPARE TRANSACTION 'left'" if is_prepared else ""))
+        try:
+            with pytest.raises(SourceError):
+                asked.ask(lambda connection: connection.execute("SET lock_timeout = '1s'; TABLE t"))
+        finally:
+            other.execute("ROLLBACK PREPARED 'left'" if is_prepared else "ROLLBACK")
+            asked.close()
+    named = "prepared transaction 'left'" if is_prepared else f"open transaction of server process {process},"
+    assert f"reading the server's catalog waits for the {named}" in caplog.text
+
+
 def test_a_forgotten_prepared_transaction_is_named_by_check_and_run(
     database: Database, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No server process holds its locks, and one of another database keeps the slot from being made as well."""
-    monkeypatch.setattr(slot, "_WAIT_SECONDS", 0.3)
+    monkeypatch.setattr(slot, "WAIT_SECONDS", 0.3)
     monkeypatch.setattr(resumable, "_FORGOTTEN_SECONDS", 0.0)
     database.execute(*TABLE)
     given = {"internal__create__slot__command__timeout": "1", "slot__max__retries": "0"}

@@ -16,6 +16,7 @@ from tailrace.config import Config
 from tailrace.connectors.postgres.options import SLOT_MAX_RETRIES, SLOT_NAME, SLOT_RETRY_DELAY_MS
 from tailrace.connectors.postgres.server.connect import connect, is_transient, planner_application, server_errors
 from tailrace.connectors.postgres.server.history import LogEnd, log_end
+from tailrace.connectors.postgres.server.slot_wait import WAIT_SECONDS, after, tell_wait
 from tailrace.connectors.retry import retrying
 from tailrace.errors import SourceError
 from tailrace.override import override
@@ -92,7 +93,9 @@ class Control:
             if self._connection is None or self._connection.closed:
                 self._connect()
             assert self._connection is not None
-            return query(self._connection)
+            process = self._connection.info.backend_pid
+            with after(WAIT_SECONDS, lambda: tell_wait(self._config, process, "reading the server's catalog")):
+                return query(self._connection)
 
         with server_errors("the server's catalog cannot be read"):
             return retrying(self._config, attempt, is_transient)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +24,8 @@ from tailrace.connectors.postgres.options import (
     SLOT_TAKEOVER,
 )
 from tailrace.connectors.postgres.position import LogClaim, format_lsn, parse_lsn
-from tailrace.connectors.postgres.server.connect import connect, first_line
-from tailrace.connectors.postgres.server.slot_wait import Blocker, open_transactions, prepared_transactions
+from tailrace.connectors.postgres.server.connect import first_line
+from tailrace.connectors.postgres.server.slot_wait import WAIT_SECONDS, Blocker, after, tell_wait
 from tailrace.errors import ConfigError, SourceError
 from tailrace.model.quantity import size
 from tailrace.override import override
@@ -36,8 +34,6 @@ log = logging.getLogger(__name__)
 
 PLUGIN = "pgoutput"
 _TAKEOVER_SECONDS = 10.0  # guessed
-# A warning names the transactions that the making of a slot waits for, after so many seconds.
-_WAIT_SECONDS = 3.0
 # PostgreSQL tells since 17 how long a slot has been idle.
 _SLOT = """
 SELECT s.plugin, s.database, s.confirmed_flush_lsn::text, s.active_pid, a.application_name, s.wal_status,
@@ -238,38 +234,10 @@ def _within_limit(
     """
     seconds, process = config[INTERNAL_CREATE_SLOT_COMMAND_TIMEOUT], connection.info.backend_pid
     with (
-        _after(seconds, lambda: _cancel(connection)),
-        _after(_WAIT_SECONDS, lambda: blockers.extend(_tell_wait(config, process))),
+        after(seconds, lambda: _cancel(connection)),
+        after(WAIT_SECONDS, lambda: blockers.extend(tell_wait(config, process, "making the slot"))),
     ):
         return connection.execute(command).fetchone()
-
-
-@contextmanager
-def _after(seconds: float, act: Callable[[], None]) -> Iterator[None]:
-    """Act after so many seconds (0 or less: never), unless the block has ended by then."""
-    if seconds <= 0:
-        yield
-        return
-    timer = threading.Timer(seconds, act)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _tell_wait(config: Config, process: int) -> list[Blocker]:
-    """The transactions that keep the server's process from making the slot, which are logged."""
-    try:
-        with connect(config, application="tailrace control") as connection:
-            found = open_transactions(connection, process) + prepared_transactions(connection, _WAIT_SECONDS)
-    except (SourceError, psycopg.Error) as error:
-        log.info("what the slot waits for cannot be queried: %s", first_line(error))
-        return []
-    for blocker in found:
-        log.warning("making the slot waits for %s; remedy: %s", blocker.what, blocker.remedy)
-    return found
 
 
 def _cancel(connection: psycopg.Connection) -> None:
