@@ -91,3 +91,12 @@ def _filled(registry: Registry, content: str, base: str, known: set[str]) -> Any
         return _filled(registry, f"{inner}/content", inner, known)
 
     return {**node, "fields": [{**field, "type": filled(field["type"])} for field in node["fields"]]}
+
+
+def without_logical(node: Any) -> Any:
+    """The types alone: fastavro would convert values, and takes no Infinity as a default, as Java does."""
+    if isinstance(node, list):
+        return [without_logical(each) for each in node]
+    if isinstance(node, dict):
+        return {name: without_logical(value) for name, value in node.items() if name not in ("logicalType", "default")}
+    return node

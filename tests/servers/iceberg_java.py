@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -11,17 +10,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pyspark
 from py4j.java_collections import JavaList, JavaMap
 from py4j.java_gateway import JavaGateway, JavaObject
 
 from tailrace.errors import TailraceError
-from tailrace.testing.jars import java, resolve_jars
+from tailrace.testing.jars import resolve_jars
+from tests.servers.java_process import java_process, of_pyspark
 
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
 # Its reader registers ORC files as well; Hadoop's client comes with PySpark.
 _READER = tuple(f"org.apache.iceberg:iceberg-{part}:1.11.0" for part in ("data", "parquet", "orc"))
-_HADOOP = ("hadoop-client-*.jar", "slf4j-api-*.jar", "jcl-over-slf4j-*.jar", "py4j-*.jar")
+_HADOOP = ("hadoop-client-*.jar", "slf4j-api-*.jar", "jcl-over-slf4j-*.jar")
 # Columns of Iceberg's own.
 _ADDED = ("_pos", "_deleted")
 # Of java.time, by the names of their classes; their texts are those of ISO 8601.
@@ -71,20 +70,8 @@ class JavaReader:
 @contextmanager
 def java_reader() -> Iterator[JavaReader]:
     """A reader, in a process that ends with the block."""
-    jars = Path(pyspark.__file__).parent / "jars"
-    paths = [*resolve_jars(_READER), *(path for pattern in _HADOOP for path in sorted(jars.glob(pattern)))]
-    (py4j,) = jars.glob("py4j-*.jar")
-    gateway = JavaGateway.launch_gateway(
-        jarpath=str(py4j),
-        classpath=os.pathsep.join(map(str, paths)),
-        javaopts=["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"],
-        java_path=java(),
-        die_on_exit=True,
-    )
-    try:
+    with java_process([*resolve_jars(_READER), *of_pyspark(*_HADOOP)]) as gateway:
         yield JavaReader(gateway)
-    finally:
-        gateway.shutdown()
 
 
 def _iterated(values: JavaObject) -> Iterator[JavaObject]:

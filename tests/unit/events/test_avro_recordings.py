@@ -27,6 +27,7 @@ from tailrace.events.registry.apicurio_settings import ApicurioSettings
 from tailrace.events.registry.registry import Wanted
 from tailrace.events.unfold import Unfolder
 from tailrace.model.schema import ConnectSchema
+from tests.behaviour.avro_records import without_logical
 from tests.unit.events import event_recordings
 from tests.unit.events.event_recordings import RUN_ID, configured
 from tests.unit.events.recorded_layouts import ALL, Recorded
@@ -93,7 +94,7 @@ def test_avro_says_what_json_says(of: Recorded, scenario: str) -> None:
 
 def _read(part: RecordPart) -> list[str]:
     node = avro_schema(part.schema, SCRUBBED)
-    parsed = fastavro.parse_schema(_without_logical(json.loads(schema_text(node))))
+    parsed = fastavro.parse_schema(without_logical(json.loads(schema_text(node))))
     found = joined(datums(part.values, part.schema, SCRUBBED), len(part.values)).to_pylist()
     values = [fastavro.schemaless_reader(io.BytesIO(raw), parsed, None) for raw in found]
     return [repr(_named(value, part.schema)) for value in values]
@@ -108,12 +109,3 @@ def _named(value: Any, schema: ConnectSchema) -> Any:
     if schema.type != "struct":
         return value
     return {field.name: _named(each, field.schema) for field, each in zip(schema.fields, value.values(), strict=True)}
-
-
-def _without_logical(node: Any) -> Any:
-    """The types alone: fastavro would convert values, and takes no Infinity as a default, as Java does."""
-    if isinstance(node, list):
-        return [_without_logical(each) for each in node]
-    if isinstance(node, dict):
-        return {name: _without_logical(value) for name, value in node.items() if name not in ("logicalType", "default")}
-    return node
