@@ -79,8 +79,10 @@ def _filled(registry: Registry, content: str, base: str, known: set[str]) -> Any
     def filled(kind: Any) -> Any:
         if isinstance(kind, list):
             return [filled(each) for each in kind]
-        if not isinstance(kind, str):
-            return kind
+        if isinstance(kind, dict):
+            if kind["type"] == "record":  # the items of arrays are defined in place
+                known.add(f"{kind.get('namespace', space)}.{kind['name']}")
+            return {**kind, **{inner: filled(kind[inner]) for inner in ("items", "values") if inner in kind}}
         name = kind if kind in references else f"{space}.{kind}"
         if name not in references or name in known:
             return kind
@@ -90,7 +92,9 @@ def _filled(registry: Registry, content: str, base: str, known: set[str]) -> Any
         inner = f"{registry.base}/apis/registry/v3/{path}"
         return _filled(registry, f"{inner}/content", inner, known)
 
-    return {**node, "fields": [{**field, "type": filled(field["type"])} for field in node["fields"]]}
+    # Without a namespace of its own it does not get that of the record that it comes to be in.
+    own = {"namespace": ""} if space is None and known else {}
+    return {**node, **own, "fields": [{**field, "type": filled(field["type"])} for field in node["fields"]]}
 
 
 def without_logical(node: Any) -> Any:

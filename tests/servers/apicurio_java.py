@@ -1,4 +1,4 @@
-"""Reads Avro records by Apicurio's own Java deserializer, as consumers of Kafka do: no fastavro and no Tailrace in it."""
+"""Reads Avro records by Apicurio's own Java deserializer, as consumers do: no fastavro and no Tailrace in it."""
 
 from __future__ import annotations
 
