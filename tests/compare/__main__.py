@@ -92,11 +92,12 @@ class Comparer:
             return DIFFERENT, [f"failed: {summary(error)}"]
         _save(scenario.folder / "found.jsonl", found)
         lines = [str(difference) for difference in compare(expected, found, scenario.settings)]
-        unexplained = [line for line in lines if not self._is_explained(line)]
+        unexplained = [line for line in lines if not self._is_explained(line, scenario)]
         return (DIFFERENT, unexplained) if unexplained else (EXPLAINED if lines else EQUAL, lines)
 
-    def _is_explained(self, line: str) -> bool:
-        return any(re.search(pattern, line) for pattern, _ in self.generator.EXPLAINED)
+    def _is_explained(self, line: str, scenario: Scenario) -> bool:
+        patterns = [*dict(self.generator.EXPLAINED), *scenario.settings.get("explained", {})]
+        return any(re.search(pattern, line) for pattern in patterns)
 
 
 def seeds_of(text: str, cases: Iterable[str]) -> Iterator[str]:

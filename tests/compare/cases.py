@@ -1,8 +1,9 @@
 """Written scenarios: a file each in `tests/compare/<database>/cases`, for what chance does not make.
 
 A file of SQL begins with what it shows. Lines `-- @property NAME=VALUE` are the connector's properties beyond those of
-the connection, a line `-- @compare {...}` is `scenario.json`, and `-- @run` separates setup and workload. With a line
-`-- @as NAME` all but the properties is taken from another file. A
+the connection, a line `-- @compare {...}` is `scenario.json`, and `-- @run` separates setup and workload. `explained`
+of `scenario.json` has patterns of differences, each with the page that explains it. With a line `-- @as NAME` all but
+the properties is taken from another file. A
 file of Python has `PROPERTIES`, perhaps `COMPARE`, and the functions of a workload (tests/golden/databases/mongodb.py).
 """
 

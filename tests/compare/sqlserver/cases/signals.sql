@@ -1,4 +1,5 @@
 -- Incremental and blocking snapshots: keys of several types, conditions, a surrogate key, a stop, unknown tables; notifications.
+-- No chunk ends between rows of one surrogate key: the engine leaves out those after it (docs/differences.md).
 -- @property signal.data.collection=${dbname}.dbo.debezium_signal
 -- @property incremental.snapshot.chunk.size=2
 -- @property notification.enabled.channels=sink
@@ -12,7 +13,7 @@ CREATE TABLE s (id VARCHAR(10) NOT NULL PRIMARY KEY, v INT);
 CREATE TABLE c (a INT NOT NULL, b DATE NOT NULL, v INT, CONSTRAINT pk_c PRIMARY KEY (b, a));
 CREATE TABLE g (id UNIQUEIDENTIFIER NOT NULL PRIMARY KEY, v INT);
 CREATE TABLE n (v INT);
-INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 2), (3, NULL, 1), (4, 'd', 2), (5, 'e', 1);
+INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 2), (3, NULL, 1), (4, 'd', 2), (5, 'e', 3);
 INSERT INTO s VALUES ('a', 1), ('b c', 2), ('it''s', 3);
 INSERT INTO c VALUES (1, '2024-01-01', 1), (2, '2024-01-01', 2), (1, '2024-01-02', 3);
 INSERT INTO g VALUES ('6F9619FF-8B86-D011-B42D-00C04FC964FF', 1), ('00000000-0000-0000-0000-000000000001', 2), ('FFFFFFFF-0000-0000-0000-000000000000', 3);
@@ -23,7 +24,7 @@ INSERT INTO debezium_signal VALUES ('1', 'execute-snapshot', '{"data-collections
 -- @wait
 INSERT INTO debezium_signal VALUES ('2', 'execute-snapshot', '{"data-collections": ["testdb.dbo.n", "testdb.dbo.absent", "testdb.dbo.s"]}');
 -- @wait
-INSERT INTO debezium_signal VALUES ('3', 'execute-snapshot', '{"data-collections": ["testdb.dbo.t"], "additional-conditions": [{"data-collection": "testdb.dbo.t", "filter": "v = 1"}]}');
+INSERT INTO debezium_signal VALUES ('3', 'execute-snapshot', '{"data-collections": ["testdb.dbo.t"], "additional-conditions": [{"data-collection": "testdb.dbo.t", "filter": "v <> 2"}]}');
 -- @wait
 INSERT INTO debezium_signal VALUES ('4', 'execute-snapshot', '{"data-collections": ["testdb.dbo.t"], "surrogate-key": "v"}');
 -- @wait
