@@ -70,6 +70,7 @@ class Shop(SqlServerSource):
 
     def end(self) -> None:
         self.server.drop("shop")
+        self.server.execute("DROP USER IF EXISTS tailrace", database="msdb")
         if self.server.execute("SELECT 1 FROM sys.sql_logins WHERE name = 'tailrace'"):
             self.server.execute("DROP LOGIN tailrace")
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace import transforms
 from tailrace.config import Config
@@ -192,11 +194,7 @@ class Reconciler:
         report.missing, report.surplus, report.different = counts.values()
         report.undecided = int(outcomes.open.sum())
         chosen = {**{name: outcomes.kinds == kind for name, kind in _KINDS.items()}, "undecided": outcomes.open}
-        report.keys = {
-            name: asked.suspects.where(which).keys.slice(0, _SHOWN).to_pylist()
-            for name, which in chosen.items()
-            if which.any()
-        }
+        report.keys = {name: _first(asked.suspects.where(which).keys) for name, which in chosen.items() if which.any()}
         report.outcome = outcome(report)
 
     def _compare(
@@ -365,3 +363,12 @@ def _missing_operations(definition: Definition, config: Config, table: TableSche
     ops = {op for batch in kept for op in batch.rows.column("op").to_pylist()}
     lost = [word for op, word in _OPERATIONS.items() if op not in ops]
     return f"its {', '.join(lost)} do not reach the replica (skipped.operations, or a filter step)" if lost else None
+
+
+def _first(keys: pa.Table) -> list[dict[str, Any]]:
+    """The keys that a report shows: the smallest, where they have an order."""
+    if any(pa.types.is_nested(each.type) for each in keys.schema):
+        return list(keys.slice(0, _SHOWN).to_pylist())
+    places = [str(place) for place in range(keys.num_columns)]
+    order = pc.sort_indices(keys.rename_columns(places), sort_keys=[(place, "ascending") for place in places])
+    return list(keys.take(order.slice(0, _SHOWN)).to_pylist())

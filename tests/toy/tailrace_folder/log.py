@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.config import Config
+from tailrace.connectors.ports import Position
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 from tailrace.model.table_id import DATABASE_SCHEMA_TABLE
@@ -35,6 +36,7 @@ class Line:
 
     file: str = ""
     line: int = 0
+    distance = Position.distance
 
     def to_text(self) -> str:
         return f"{self.file}:{self.line:06d}"
@@ -94,8 +96,7 @@ class Log:
     @cached_property
     def _base(self) -> dict[str, Any]:
         file = self.folder / "base.json"
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-        return found
+        return dict(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else {}
 
     @property
     def begin(self) -> Line:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from io import StringIO
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -235,7 +235,8 @@ def test_a_watched_status_is_shown_again_and_again_also_after_an_error(monkeypat
             raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "look", look)
-    monkeypatch.setattr(time, "sleep", sleep)
+    # Of this module alone: threads of other tests sleep, too.
+    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=sleep))
     monkeypatch.setattr(module, "results", Console(file=output, force_terminal=True, width=100, color_system=None))
     definition: Any = object()
     with pytest.raises(KeyboardInterrupt):

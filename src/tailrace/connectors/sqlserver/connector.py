@@ -18,7 +18,7 @@ from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.log.end import AgentCheck, end_of_transactions, log_end
 from tailrace.connectors.sqlserver.narrower import REMEDY, RENEW, narrower, uncaptured
-from tailrace.connectors.sqlserver.options import MAX_ITERATION_TRANSACTIONS
+from tailrace.connectors.sqlserver.options import CAPTURE_INSTANCE_AUTO, MAX_ITERATION_TRANSACTIONS
 from tailrace.connectors.sqlserver.record_format import source_block
 from tailrace.connectors.sqlserver.renewal import Renewal
 from tailrace.connectors.sqlserver.snapshot import DIALECT
@@ -104,8 +104,10 @@ class SqlServerConnector(ChangeTableConnector):
 
     def _warnings(self, connection: Connection, catalog: Catalog, database: str) -> Iterator[str]:
         captured = [each for each in catalog.instances(database) if catalog.filter.captures(each.table)]
-        for sentence in uncaptured(connection, database, captured, catalog.filter).values():
-            self._tell(sentence, RENEW)  # which may be wanted so, so it is no problem that stays
+        # It may be wanted so, so it is no problem that stays. capture.instance.auto tells itself what it cannot do.
+        if not catalog.config[CAPTURE_INSTANCE_AUTO]:
+            for sentence in uncaptured(connection, database, captured, catalog.filter).values():
+                self._tell(sentence, RENEW)
         for sentence in narrower(connection, database, captured):
             self._tell(sentence, REMEDY)
             yield sentence

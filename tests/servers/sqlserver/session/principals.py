@@ -250,6 +250,8 @@ def permission(executor: Executor, statement: s.Permission) -> None:
         kind, major = "SCHEMA", executor.session.reader().schema_id(number, statement.securable[-1]) or 0
     elif statement.securable_class in ("", "OBJECT") and statement.securable:
         found = executor.session.reader().object(number, *context.split(statement.securable)[1:])
+        if found is None and context.system_view((database.name, "dbo", statement.securable[-1])) is not None:
+            return  # a table of jobs, which everybody may read here
         if found is None:
             raise error("15151.object", statement.securable[-1])
         kind, major = "OBJECT", found.object_id
