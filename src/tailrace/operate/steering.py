@@ -34,7 +34,7 @@ class Steering:
 
     @property
     def ends_run(self) -> bool:
-        """Whether the present run is to end: something else is wanted, or it is to begin anew."""
+        """Whether the present run is to end: something else is wanted, or it is to start again."""
         return self._wanted != "running" or self._restarts
 
     def want(self, wanted: Wanted) -> None:
