@@ -45,8 +45,12 @@ def test_the_slot_goes_when_a_pipeline_ends_or_is_stopped(
     eventually(lambda: stopped.progress().events == 2)
     database.execute("INSERT INTO t VALUES (3)")
     eventually(lambda: stopped.progress().events == 3)
+    stopped.stop(is_pause=True)
     assert slots(database) == 1
-    stopped.stop()
+    database.execute("INSERT INTO t VALUES (4)")
+    resumed = Pipeline(pipeline(database, tmp_path, "true", trigger="100ms"), spark).start()
+    eventually(lambda: resumed.progress().events == 1)
+    resumed.stop()
     assert slots(database) == 0
 
 

@@ -86,7 +86,7 @@ class FleetMember:
         try:
             has_ended = self._follow(run)
         finally:
-            _stop(run)
+            _stop(run, is_pause=self.steering.wanted == "paused")
         lacking = (*run.set_aside, *run.incomplete)
         if self._once and has_ended and lacking:
             raise TailraceError("all that there was has been read, but\n  " + "\n  ".join(lacking))
@@ -125,8 +125,8 @@ class FleetMember:
             self.steering.rest(pause)
 
 
-def _stop(run: Run) -> None:
+def _stop(run: Run, *, is_pause: bool) -> None:
     try:
-        run.stop()
+        run.stop(is_pause=is_pause)
     except TailraceError as error:
         log.info("the pipeline ended while it was stopped: %s", error)

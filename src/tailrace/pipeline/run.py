@@ -193,10 +193,11 @@ class Run:
             self._query.stop()
             self._start_again(cause)
 
-    def stop(self) -> None:
+    def stop(self, *, is_pause: bool = False) -> None:
         """Stops at once and abandons unfinished work; the checkpoint stays valid, and the next start resumes from it.
 
-        A session of the pipeline's own ends as well, and with it the worker that holds the replication connection.
+        A session of the pipeline's own ends as well, and with it the worker that holds the replication connection. A
+        pause loses nothing: what the package's `stop_property` asks for is not done.
         """
         try:
             with self._start.sentences():
@@ -210,7 +211,8 @@ class Run:
             if self._ends_session:
                 with self._start.sentences():
                     self._session.stop()
-        self._at_stop(has_failed)
+        if not is_pause:
+            self._at_stop(has_failed)
 
     def _ended(self, error: TailraceError | None) -> None:
         """Write down how the run ended, unless the checkpoint is another run's by now, and give up its lease."""
