@@ -150,8 +150,16 @@ def requests(signal: Signal, tables: Iterable[TableId]) -> list[TableRequest]:
     Raises SignalError for expressions that take too long.
     """
     known = list(tables)
-    dotted = {str(table): table.parts[:-1] for table in known if any("." in part for part in table.parts[:-1])}
-    return [replace(request, leading=dotted.get(request.table, ())) for request in _requests(signal, known)]
+    # Two tables may have one name: "a.b".c and a."b.c". Both are read.
+    leading: dict[str, list[tuple[str, ...]]] = {}
+    for table in known:
+        has_dots = any("." in part for part in table.parts[:-1])
+        leading.setdefault(str(table), []).append(table.parts[:-1] if has_dots else ())
+    return [
+        replace(request, leading=each)
+        for request in _requests(signal, known)
+        for each in leading.get(request.table, [()])
+    ]
 
 
 def _requests(signal: Signal, tables: list[TableId]) -> list[TableRequest]:
@@ -162,7 +170,7 @@ def _requests(signal: Signal, tables: list[TableId]) -> list[TableRequest]:
     if kind not in (INCREMENTAL, BLOCKING):
         log.warning("signal %s is ignored: %r is no type of snapshot (incremental, blocking)", signal.id, kind)
         return []
-    known = [str(table) for table in tables]
+    known = list(dict.fromkeys(map(str, tables)))
     listed = _expanded(signal, content, known)
     found = [name for name in listed if name in known]
     if not found:

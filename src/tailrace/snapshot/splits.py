@@ -74,8 +74,11 @@ class _Plan:
         tables = self.cuts.to_read()
         if self.place is None:
             return tables
-        by_name = {str(table): table for table in tables}
-        return [by_name[name] for name in self.place.left if name in by_name]
+        # Two tables may have one name: "a.b".c and a."b.c".
+        by_name: dict[str, list[TableId]] = {}
+        for table in tables:
+            by_name.setdefault(str(table), []).append(table)
+        return [table for name in dict.fromkeys(self.place.left) for table in by_name.get(name, [])]
 
     def _marked(self, found: Sequence[Any], resumed: SnapshotPlace | None, *, is_first: bool) -> list[Any]:
         """A table's splits with the markers of its edges, or with the snapshot that began it if it is `resumed`."""
@@ -110,14 +113,14 @@ class _Plan:
         waiting: tuple[Notice, ...] = ()
         for unit in units or self.cuts.units():
             mine = [split for split in splits if self.cuts.unit(split.table) == unit]
-            ordered, named = ([str(each) for each in all_ if self.cuts.unit(each) == unit] for all_ in (order, listed))
+            ordered, named = ([each for each in all_ if self.cuts.unit(each) == unit] for all_ in (order, listed))
             around, rest = around_splits(
-                [str(split.table) for split in mine],
+                [split.table for split in mine],
                 ordered,
                 named,
                 counts,
                 chunked=self.cuts.is_chunked,
-                steps={str(split.table): split.rows for split in mine},
+                steps={split.table: split.rows for split in mine},
             )
             if mine:
                 mine = [replace(split, before=one[0], after=one[1]) for split, one in zip(mine, around, strict=True)]
@@ -136,9 +139,9 @@ class _Plan:
         lists = TableFilter.from_config(self.config).lists
         return tables if self.wanted is not None else [table for table in self.cuts.tables() if lists(table)]
 
-    def _counts(self, splits: list[Any]) -> dict[str, int]:
+    def _counts(self, splits: list[Any]) -> dict[TableId, int]:
         """The rows of tables of which no task reads all: those that several splits read, or that were read before."""
         parts = Counter(split.table for split in splits)
         several = {split.table: split for split in splits if parts[split.table] > 1 or split.began is not None}
-        counts = {str(table): self.cuts.count(split) for table, split in several.items()}
-        return {name: count for name, count in counts.items() if count is not None}
+        counts = {table: self.cuts.count(split) for table, split in several.items()}
+        return {table: count for table, count in counts.items() if count is not None}

@@ -40,6 +40,12 @@ def test_case_matters_in_data_collections(listed: str, expected: list[str]) -> N
     assert collections(asked, asked.content() or {}, map(str, TABLES)) == expected
 
 
+def test_a_name_that_two_tables_have_means_both() -> None:
+    tables = [TableId("d", "a.b", "c"), TableId("d", "a", "b.c"), TableId("d", "a", "t")]
+    found = requests(signal(**{"data-collections": ["a.b.c"]}), tables)
+    assert [(each.table, each.leading) for each in found] == [("a.b.c", ("a.b",)), ("a.b.c", ())]
+
+
 def test_case_does_not_matter_in_additional_conditions() -> None:
     """Debezium's ExecuteSnapshot compiles these with CASE_INSENSITIVE. The first that matches is taken."""
     listed = [
