@@ -6,6 +6,7 @@ Clients of Spark Connect, serverless compute and shared clusters have no SparkCo
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -54,10 +55,24 @@ def query_id(frame: DataFrame, given: str | None = None) -> str:
     return _only_query(session)
 
 
+def _active_of_connect() -> SparkSession | None:
+    """The active session in the process of a `foreachBatch` of Spark Connect, None elsewhere."""
+    if "SPARK_CONNECT_LOCAL_URL" not in os.environ:
+        return None
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    return ConnectSession.getActiveSession()  # type: ignore[return-value]  # has the same methods
+
+
+# From Spark 4.3 on a micro-batch has a session of its own, which has no queries. That of the client is the active one
+# while the function is unpickled, which imports this module.
+_CLIENTS = _active_of_connect()
+
+
 @cache
 def _only_query(session: SparkSession) -> str:
     """The id of a session's only query: in the process of its `foreachBatch`, which has no other, it stays the same."""
-    active = session.streams.active
+    active = (_CLIENTS or session).streams.active
     if len(active) == 1:
         return str(active[0].id)
     raise ConfigError(
