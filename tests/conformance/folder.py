@@ -219,7 +219,6 @@ class FolderSubject(Subject):
         "rows_that_share_an_event_key_are_reported": "a folder knows no unique keys",
         "a_replica_is_equal_though_its_lists_were_narrowed_and_widened": "a folder's connector describes no tables",
         "a_replica_is_equal_though_a_column_was_left_out_or_masked": "a folder's connector describes no tables",
-        "a_replica_is_equal_though_the_log_is_older_than_the_key": "a change has the key that its table has there",
         "rolled_back_changes_are_no_events": "a line is a committed transaction, there are no others",
         "status_and_drop_know_what_a_pipeline_has_created": "a pipeline creates nothing in the folder",
         "a_pipeline_continues_where_another_program_stopped": NO_DEBEZIUM,

@@ -22,7 +22,7 @@ from tailrace.connectors.change_tables.commits import changed, noted
 from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.fence import CapturedUntil
 from tailrace.connectors.change_tables.gap import Known, is_known, known_up_to
-from tailrace.connectors.change_tables.key_changes import OLDER, SeenKeys, is_older, noted_keys
+from tailrace.connectors.change_tables.key_changes import SeenKeys, is_older, noted_keys
 from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.ranges import LogEnd, LogRange, counted
 from tailrace.connectors.change_tables.reader import changes
@@ -38,6 +38,7 @@ from tailrace.connectors.shared_log import BEGINS, LogGap, SharedLogConnector
 from tailrace.connectors.sql_tables.captured import CapturedTables
 from tailrace.connectors.sql_tables.rows import Split, read
 from tailrace.connectors.sql_tables.tables import Connection
+from tailrace.model.structure import CHANGED_KEY
 from tailrace.model.table import TableId, TableSchema
 from tailrace.override import override
 
@@ -324,7 +325,7 @@ class ChangeTableConnector(SharedLogConnector):
                 waiting, catalog = start.log.get(WAITING, {}), self.dialect.catalog(connection, config)
                 lacking += lacking_rows(self.dialect, connection, catalog, known, waiting, begin, all_, mine)
                 older = [each.table for each, count in rows.items() if count and is_older(each, start.log, end.log)]
-                lacking += [(table, OLDER) for table in dict.fromkeys(older)]
+                lacking += [(table, CHANGED_KEY) for table in dict.fromkeys(older)]
             return LogRange(
                 begin,
                 to,

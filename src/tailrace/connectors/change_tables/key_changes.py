@@ -19,7 +19,6 @@ from tailrace.connectors.change_tables.tables import Catalog, Instance, TableKey
 KEYS = "keys"
 # And of keys that are newer than some of the log that is still to come: the server's time when they were seen first.
 NEW_KEYS = "keys_new"
-OLDER = "its key was changed, and changes from before may be of rows that shared a value of what is the key by now"
 _NONE = TableKey(())
 
 
@@ -75,7 +74,8 @@ def _with_keys(instances: Iterable[Instance]) -> Iterable[tuple[str, str, TableK
 
 def _is_another(log: Mapping[str, Any], database: str, number: str, key: TableKey) -> bool:
     """Whether a table has another key than an offset says; nothing is known of one that was not captured there."""
-    return log.get(KEYS, {}).get(database, {}).get(number, key.digest) != key.digest
+    known: str = log.get(KEYS, {}).get(database, {}).get(number, key.digest)
+    return known != key.digest
 
 
 def _since(log: Mapping[str, Any], database: str, number: str) -> int | None:
