@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any
 
-
 CHANGED_KEY = (
     "its key was changed, and changes from before may be of rows that shared a value of what is the key by now"
 )
