@@ -25,7 +25,8 @@ from tailrace.sinks.replica.target import Target
 def apply(batch: MicroBatch, table: str, note: ChangeBatch, *, follows_rows: bool) -> TableReport:
     """Do what a note asks for; `follows_rows`: the micro-batch has changes of the table before it. Raises SinkError."""
     if note.structure is None:
-        return TableReport(table, lacking=note.lacking)
+        is_read = note.read is not None
+        return TableReport(table, left_out=note.lacking) if is_read else TableReport(table, lacking=note.lacking)
     place, structure = batch.target(table), note.structure
     if structure.is_base:
         return retried(place, lambda: _begun(batch, place, structure))

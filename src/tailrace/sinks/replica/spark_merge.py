@@ -158,8 +158,8 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
             change = SchemaChange.from_json(head["change"])
             version = _alter(folded.sparkSession, batch, table, extent, change)
             return TableReport(table, version=version, table_id=_table_id(place), is_gone=change.kind == DROP)
-    if "lacking" in head:
-        return TableReport(table, lacking=head["lacking"])
+    if "lacking" in head or "left_out" in head:
+        return TableReport(table, lacking=head.get("lacking"), left_out=head.get("left_out"))
     if "schema" not in head:
         return TableReport(table, is_there=True)
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(head["schema"])))
