@@ -79,8 +79,7 @@ def _slices(
     if part.error is not None:
         raise TableError(part.error)
     if part.note is not None and part.note.lacking is not None:
-        name = "lacking" if part.note.read is None else "left_out"
-        yield json.dumps({name: part.note.lacking, "extent": asdict(part.extent)}), b""
+        yield json.dumps({"lacking": part.note.lacking, "extent": asdict(part.extent)}), b""
         return
     if part.note is not None or part.request is not None:
         yield json.dumps({"tasks": True, "extent": asdict(part.extent)}), b""
