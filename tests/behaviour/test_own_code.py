@@ -114,6 +114,40 @@ def test_a_converter_gives_schema_and_values_in_snapshot_and_stream(own_code: Pa
         assert row["schema"].column("title").schema.name is None
 
 
+def test_rows_that_are_left_out_make_a_replicas_table_incomplete(own_code: Path, database: Database) -> None:
+    """Of a snapshot, and of the log: alone, and among rows of a table of the same columns."""
+    database.execute("CREATE TABLE b (id int PRIMARY KEY, isbn varchar(20))", "CREATE TABLE c (LIKE b INCLUDING ALL)")
+    database.execute("INSERT INTO b VALUES (1, 'bad'), (2, '1-2'), (3, 'bad')", "INSERT INTO c VALUES (1, 'bad')")
+    with capturing(database, **CONVERTER, event__processing__failure__handling__mode="warn") as capture:
+
+        def stepped() -> tuple[list[int], dict[str, tuple[bool, str]]]:
+            """The keys of the rows of `b`, and by table whether what is lacking is of a snapshot, and what it is."""
+            chunks = [chunk for split in capture.plan() for chunk in capture.reader.read(split)]
+            batches = [batch for chunk in chunks for batch in chunk.batches]
+            keys = [
+                row["after"]["id"] for each in batches if each.table.id.table == "b" for row in each.rows.to_pylist()
+            ]
+            told = {str(each.table.id): (each.read is not None, each.lacking) for each in batches if each.lacking}
+            assert all(each.is_note and not each.is_empty_table for each in batches if each.lacking)
+            return keys, told
+
+        why = "was left out: a value of isbn cannot be read: converter books: KeyError: 'no ISBN'"
+        keys, told = stepped()
+        assert keys == [2]
+        assert [*told] == ["public.b"]
+        assert told["public.b"][0]
+        assert told["public.b"][1].startswith("a change of public.b, snapshot row 0 was left out: ")
+        assert told["public.b"][1].endswith("KeyError: 'no ISBN', and 1 more")
+        database.execute(
+            "INSERT INTO b VALUES (4, 'bad')", "INSERT INTO c VALUES (4, 'bad')", "INSERT INTO b VALUES (5, '')"
+        )
+        keys, told = stepped()
+        assert keys == [5]
+        assert [*told] == ["public.b"]
+        assert not told["public.b"][0]
+        assert " at 0/" in told["public.b"][1], why
+
+
 def test_a_converters_faults_name_it(own_code: Path, database: Database) -> None:
     database.execute("CREATE TABLE b (id int PRIMARY KEY, isbn varchar(20))", "INSERT INTO b VALUES (1, 'bad')")
     # Each is a pipeline without a checkpoint to prove that the slot is its own.

@@ -143,6 +143,12 @@ class Db2Source(Source):
         self.server.services("reinit")
 
     @override
+    def move_key(self, table: str) -> None:
+        name = self.name(table)
+        self.run(f"ALTER TABLE {name} DROP PRIMARY KEY", f'ALTER TABLE {name} ALTER COLUMN "{VALUE}" NOT NULL')
+        self.run(f'ALTER TABLE {name} ADD PRIMARY KEY ("{VALUE}")')
+
+    @override
     def signal(self, id_: str, kind: str, data: str) -> None:
         self.run(f"INSERT INTO {self.name('signals')} VALUES ({_value(id_)}, {_value(kind)}, {_value(data)})")
 

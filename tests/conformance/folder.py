@@ -104,6 +104,10 @@ class FolderSource(Source):
         self._describe(table, {**content.columns, name: "int"}, list(content.key))
 
     @override
+    def move_key(self, table: str) -> None:
+        self._describe(table, COLUMNS, [VALUE])
+
+    @override
     def signal(self, id_: str, kind: str, data: str) -> None:
         with self._locked():
             row = {"id": id_, "type": kind, "data": data}

@@ -105,6 +105,10 @@ class MongoSource(Source):
         """Documents have no columns."""
 
     @override
+    def move_key(self, table: str) -> None:
+        raise NotImplementedError
+
+    @override
     def signal(self, id_: str, kind: str, data: str) -> None:
         self.database[self.signals].insert_one({ID: id_, "type": kind, "data": json.loads(data)})
 
@@ -240,6 +244,8 @@ class MongoSubject(Subject):
         "masked_columns_have_asterisks": "the reference connector has no masks, but field.exclude.list",
         "status_and_drop_know_what_a_pipeline_has_created": "a change stream creates nothing on the server",
         "a_truncate_is_an_event": "there is no such command: all documents are deleted, one by one",
+        "a_key_is_made_over_another_column": "the _id of a document is its key",
+        "a_replica_is_equal_though_the_log_is_older_than_the_key": "the _id of a document is its key",
     }
 
     long = (

@@ -108,6 +108,12 @@ class PostgresSource(Source):
         self.execute(sql.SQL("ALTER TABLE {} ADD {} int").format(sql.Identifier(table), sql.Identifier(name)))
 
     @override
+    def move_key(self, table: str) -> None:
+        name, column = sql.Identifier(table), sql.Identifier(VALUE)
+        self.execute(sql.SQL("ALTER TABLE {} DROP CONSTRAINT {}").format(name, sql.Identifier(f"{table}_pkey")))
+        self.execute(sql.SQL("ALTER TABLE {} ADD PRIMARY KEY ({})").format(name, column))
+
+    @override
     def signal(self, id_: str, kind: str, data: str) -> None:
         with self._writer().transaction():
             self._writer().execute("INSERT INTO signals VALUES (%s, %s, %s)", [id_, kind, data])

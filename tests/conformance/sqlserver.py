@@ -120,6 +120,13 @@ class SqlServerSource(Source):
         self.run(f"{ENABLE.format(table)}, @capture_instance = 'dbo_{table}_v{self._versions[table]}'")
 
     @override
+    def move_key(self, table: str) -> None:
+        ((key,),) = self.run(f"SELECT name FROM sys.key_constraints WHERE parent_object_id = OBJECT_ID('dbo.{table}')")
+        self.run(f"ALTER TABLE [{table}] DROP CONSTRAINT [{key}]")
+        self.run(f"ALTER TABLE [{table}] ALTER COLUMN [{VALUE}] int NOT NULL")
+        self.run(f"ALTER TABLE [{table}] ADD PRIMARY KEY ([{VALUE}])")
+
+    @override
     def signal(self, id_: str, kind: str, data: str) -> None:
         self.run(f"INSERT INTO signals VALUES ({_value(id_)}, {_value(kind)}, {_value(data)})")
 

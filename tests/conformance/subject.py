@@ -121,6 +121,10 @@ class Source(ABC):
         """Add an integer column, null in the rows that exist."""
 
     @abstractmethod
+    def move_key(self, table: str) -> None:
+        """Drop the key, and make one over VALUE, whose values are those of single rows by now."""
+
+    @abstractmethod
     def signal(self, id_: str, kind: str, data: str) -> None:
         """Insert a row into the signal table."""
 

@@ -62,20 +62,21 @@ class Kept:
 
 @pytest.fixture(scope="module")
 def kept(subject: Subject, folder: Path, lake: TestedLake, spark: SparkSession) -> Iterator[Kept]:
-    """A pipeline that keeps three tables; two more are there."""
+    """A pipeline that keeps some tables; two more are there."""
     place = folder / f"kept-{lake.name}"
     with subject.source() as source:
-        source.create("items", "compared", "added", "read_whole", "removed")
+        source.create("items", "compared", "added", "read_whole", "removed", "keyed")
         source.create("bag", has_key=False)
         for table in ("items", "compared", "added", "read_whole", "removed", "bag"):
             source.commit(*(Insert(table, row(key)) for key in range(1, 31)))
+        source.commit(*(Insert("keyed", row(key) | {VALUE: key}) for key in range(1, 6)))
         properties = {"incremental.snapshot.chunk.size": "4", "signal.data.collection": str(source.id(source.signals))}
         line = Line(
             subject,
             source,
             place,
             {"replica": {**lake.settings(place), "read_again": {"at_most_every": "0s"}}},
-            tables=["items", "compared", "bag", "removed", source.signals],
+            tables=["items", "compared", "bag", "removed", "keyed", source.signals],
             properties=properties,
         )
         with line.running(spark) as run:
@@ -152,6 +153,15 @@ def test_reconcile_finds_and_repairs_wrong_rows(kept: Kept) -> None:
     bag = str(kept.source.id("bag"))
     kept.until_equal("bag")
     assert kept.reconciled("-t", bag)[bag]["outcome"] == "equal", "a table without a key is compared as well"
+
+
+def test_a_key_is_made_over_another_column(kept: Kept) -> None:
+    kept.until_equal("keyed")
+    kept.source.commit(Update("keyed", 2, {NOTE: "before"}))
+    kept.source.move_key("keyed")
+    kept.source.commit(Insert("keyed", {KEY: 1, VALUE: 100, NOTE: "another row of this id"}))
+    kept.source.commit(Insert("keyed", {KEY: 3, VALUE: 200, NOTE: None}), Update("keyed", 4, {VALUE: 300}))
+    kept.until_equal("keyed")
 
 
 def test_a_truncate_empties_a_replica(kept: Kept) -> None:

@@ -13,8 +13,9 @@ import pyarrow as pa
 from tailrace.config import Config
 from tailrace.config.options.events import EVENT_PROCESSING_FAILURE_HANDLING_MODE
 from tailrace.errors import DecodeError, TailraceError
-from tailrace.model.change import ChangeBatch
+from tailrace.model.change import ChangeBatch, SnapshotRead, note
 from tailrace.model.cuts import pieces
+from tailrace.model.table import TableSchema
 
 log = logging.getLogger(__name__)
 
@@ -26,10 +27,11 @@ _LEVELS = {"warn": logging.WARNING, "skip": logging.INFO}
 
 
 class FailureHandling:
-    """What becomes of a faulty change: `mode` is fail, warn or skip."""
+    """What becomes of a faulty change: `mode` is fail, warn or skip. For one read, in order."""
 
     def __init__(self, mode: str = "fail") -> None:
         self._level = _LEVELS.get(mode)
+        self._left_out: list[str] = []
 
     @staticmethod
     def of(config: Config) -> FailureHandling:
@@ -40,7 +42,20 @@ class FailureHandling:
         """Tell that a change is left out. Raises the error where it has to stop the pipeline."""
         if self._level is None:
             raise error
-        log.log(self._level, "a change of %s is left out: %s", what, str(error).splitlines()[0])
+        why = str(error).splitlines()[0]
+        log.log(self._level, "a change of %s is left out: %s", what, why)
+        self._left_out.append(f"a change of {what} was left out: {why}")
+
+    def notes(self, table: TableSchema, read: SnapshotRead | None = None) -> list[ChangeBatch]:
+        """What is told to sinks that keep the table's content: that changes were left out, since it was asked last.
+
+        `read`: they were rows of a snapshot.
+        """
+        if not self._left_out:
+            return []
+        first, *more = self._left_out
+        self._left_out = []
+        return [note(table, read=read, lacking=f"{first}, and {len(more):,} more" if more else first)]
 
     def sound(self, count: int, build: Callable[[Integers], T], name: Callable[[int], str]) -> T | None:
         """What `build` makes of the rows 0 to count that it can build, None without any; `name` gives a row's place.

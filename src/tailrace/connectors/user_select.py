@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tailrace.config import Config
 from tailrace.config.failure_handling import FailureHandling
+from tailrace.config.options.snapshot import TABLE_WATCH_INTERVAL_MS
 from tailrace.errors import SourceError
 from tailrace.model.table import TableId
 
@@ -41,6 +42,8 @@ class UserSelect:
         self._check_known()
         lost = self._behind()
         is_lost = bool(lost) and has_rows()
+        if is_lost and config[TABLE_WATCH_INTERVAL_MS]:
+            raise self._lacks(lost)  # a sink that keeps the table's content would keep none
         if is_lost:
             FailureHandling.of(config).left_out(self._lacks(lost), f"{self.table}, snapshot row 0 and all others")
         is_double = len(set(self.found)) < len(self.found)

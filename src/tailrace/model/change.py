@@ -82,7 +82,8 @@ class ChangeBatch:
     new name, under the old one; `commit` is then what the row's column would say.
 
     For sinks that keep a table's content there are batches without a row, each at its place among the changes:
-    `lacking` says why the table's rows may differ from here on, as the log does not carry what happened to them;
+    `lacking` says why the table's rows may differ from here on, as the log does not carry what happened to them, or
+    with a `read` why rows of that snapshot are missing;
     `structure` is what the source's catalogue says of the table, whose columns are those of `table`; a `read` begins
     or ends the reading of a table. What only such sinks need is `is_note`.
     """
@@ -124,7 +125,8 @@ class ChangeBatch:
     @property
     def is_empty_table(self) -> bool:
         """Whether a snapshot found the table without a row."""
-        return not len(self) and self.read is not None and self.read.snapshot is not None
+        is_read = self.read is not None and self.read.snapshot is not None
+        return is_read and not len(self) and self.lacking is None
 
     @property
     def is_note(self) -> bool:

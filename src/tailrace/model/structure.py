@@ -8,6 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any
 
+CHANGED_KEY = (
+    "its key was changed, and changes from before may be of rows that shared a value of what is the key by now"
+)
+"""Why rows may differ that were told apart by a key which is newer than some of their changes."""
+
 
 def digest(text: str) -> str:
     """A text that stands for settings, which may have secrets, as the salt of a hash; empty for none."""

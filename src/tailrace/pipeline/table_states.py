@@ -179,6 +179,8 @@ class TableStates:
             self._event(name, TableEvent.BEGUN, request=report.begun)
         if report.snapshot is not None:
             self._event(name, TableEvent.BEGUN, request=_SNAPSHOT + report.snapshot)
+        if report.left_out is not None:
+            self._event(name, TableEvent.LACKING, why=report.left_out)
         if report.ended is not None:
             self._event(name, TableEvent.ENDED, request=report.ended)
         if report.is_gone and (name in self._tables or report.version is not None):

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from tailrace.errors import ConfigError
+from tailrace.model.change import SnapshotRead
 from tailrace.pipeline.table_states import Reaction, TableStates
-from tailrace.sinks.replica.reports import TableReport
+from tailrace.sinks.replica.notes import of_reason
+from tailrace.sinks.replica.reports import TableReport, summed
 from tailrace.sinks.replica.states import ASIDE, COMPLETE, GONE, INCOMPLETE, READING, SeenVersion
 
 
@@ -193,6 +195,22 @@ def test_a_first_snapshot_of_several_batches_ends_when_no_row_is_left() -> None:
     pipeline.offset = {"phase": "stream"}
     pipeline.written()
     assert pipeline.state() == COMPLETE
+
+
+def test_a_first_snapshot_without_some_of_its_rows_leaves_the_table_incomplete() -> None:
+    """In whichever order the reports of its parts come, and in whichever micro-batch."""
+    left_out = of_reason("public.t", "row 3 was left out", SnapshotRead("1", "7"))
+    for reports in ([rows(snapshot="7"), left_out], [left_out, rows(snapshot="7")]):
+        together, apart = Pipeline(), Pipeline()
+        together.offset = apart.offset = {"snapshots": None, "reading": {"place": {"left": ["public.t"]}}}
+        together.written(*summed(reports).values())
+        for report in reports:
+            apart.written(report)
+        for pipeline in (together, apart):
+            pipeline.offset = {"snapshots": None}
+            pipeline.written()
+            assert pipeline.state() == INCOMPLETE
+            assert pipeline.states.tables["public.t"].why == ("row 3 was left out",)
 
 
 def test_a_damaged_file_is_an_error_with_its_remedy() -> None:

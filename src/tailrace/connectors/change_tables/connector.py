@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import takewhile
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from tailrace.connectors.change_tables.commits import changed, noted
 from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.fence import CapturedUntil
 from tailrace.connectors.change_tables.gap import Known, is_known, known_up_to
+from tailrace.connectors.change_tables.key_changes import SeenKeys, is_older, noted_keys
 from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.ranges import LogEnd, LogRange, counted
 from tailrace.connectors.change_tables.reader import changes
@@ -37,6 +38,7 @@ from tailrace.connectors.shared_log import BEGINS, LogGap, SharedLogConnector
 from tailrace.connectors.sql_tables.captured import CapturedTables
 from tailrace.connectors.sql_tables.rows import Split, read
 from tailrace.connectors.sql_tables.tables import Connection
+from tailrace.model.structure import CHANGED_KEY
 from tailrace.model.table import TableId, TableSchema
 from tailrace.override import override
 
@@ -74,6 +76,7 @@ class ChangeTableConnector(SharedLogConnector):
         self._compared: Connection | None = None
         self._looked = -_LOOKS_S
         self._watched: tuple[float, tuple[tuple[str, bool], ...], Watched] | None = None
+        self._keys = SeenKeys()
 
     @property
     @override
@@ -164,8 +167,12 @@ class ChangeTableConnector(SharedLogConnector):
         """What is checked once a second in addition, when the end is queried."""
 
     def _instances(self, connection: Connection, end: LsnPosition) -> tuple[Instance, ...]:
+        """The change tables; where a sink keeps tables, with the keys that were read behind that end."""
         catalog = self.dialect.catalog(connection, self.config)
-        return tuple(each for database, _ in end.lsns for each in catalog.instances(database))
+        if not self.keeps_tables:
+            return tuple(each for database, _ in end.lsns for each in catalog.instances(database))
+        now = partial(self.dialect.now_us, connection)
+        return tuple(each for database, _ in end.lsns for each in self._keys.given(catalog, database, now))
 
     @override
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[LsnPosition | None, Mapping[str, Any]]:
@@ -176,6 +183,7 @@ class ChangeTableConnector(SharedLogConnector):
             **_waiting(known, end.instances),
             **self._without_change_table(end),
             **self._commits({}, end.position),
+            **noted_keys({}, end.instances, None),
         }
         # Without a snapshot nothing has sent the structure of the tables before the first change.
         return None, log if reads_tables else {**log, UNTOLD: True}
@@ -232,6 +240,7 @@ class ChangeTableConnector(SharedLogConnector):
             **_waiting(known, [each for each in end.instances if each.number in waiting.get(each.table.database, ())]),
             **_still_without(reached.log.get(SENT, {}), read),
             **self._commits(reached.log, to),
+            **noted_keys(reached.log, end.instances, end.captured_us if to >= end.position else None),
         }
 
     @override
@@ -315,6 +324,8 @@ class ChangeTableConnector(SharedLogConnector):
                 all_ = [each for each in found if lists.captures(each.table)]
                 waiting, catalog = start.log.get(WAITING, {}), self.dialect.catalog(connection, config)
                 lacking += lacking_rows(self.dialect, connection, catalog, known, waiting, begin, all_, mine)
+                older = [each.table for each, count in rows.items() if count and is_older(each, start.log, end.log)]
+                lacking += [(table, CHANGED_KEY) for table in dict.fromkeys(older)]
             return LogRange(
                 begin,
                 to,

@@ -49,7 +49,7 @@ from tailrace.connectors.change_tables.schema_changes import (
     initial_batches,
     schema_batch,
 )
-from tailrace.connectors.change_tables.tables import Instance, LastChange
+from tailrace.connectors.change_tables.tables import Instance, LastChange, TableKey
 from tailrace.connectors.notifications import Notice, notify
 from tailrace.connectors.retry import Backoff
 from tailrace.connectors.sql_tables.tables import Connection
@@ -138,7 +138,7 @@ class RangeReader:
     def _table(self, lookup: _Lookup, instance: Instance) -> ChangeTable | None:
         """How an instance's rows are read; None, too, if it was dropped since the range was planned."""
         try:
-            table = _change_table(lookup, instance, instance.types)
+            table = _change_table(lookup, instance, instance.types, instance.key)
             is_new = not instance.is_first and self._start < instance.start <= self._end
             if table is not None and is_new and self._config[TABLE_WATCH_INTERVAL_MS]:
                 captured = self._dialect.filled(lookup.connection, self._config, instance, table.captured)
@@ -278,8 +278,11 @@ class _Lookup:
 
 
 @lru_cache(maxsize=1000)
-def _change_table(lookup: _Lookup, instance: Instance, types: int) -> ChangeTable | None:
-    """How rows of a change table are read: looked up once in a process while its columns keep their `types`."""
+def _change_table(lookup: _Lookup, instance: Instance, types: int, key: TableKey | None) -> ChangeTable | None:
+    """How rows of a change table are read: looked up once in a process while columns keep their `types`, and the key.
+
+    A key that is None is looked up as often, so that the events of a process have one key, as in the reference engine.
+    """
     return lookup.dialect.change_table(lookup.connection, lookup.config, instance)
 
 

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Protocol
 
 from tailrace.connectors.sql_tables.tables import Described, SqlCatalog
+from tailrace.model.structure import digest
 from tailrace.model.table import TableId
 from tailrace.override import override
+
+
+@dataclass(frozen=True)
+class TableKey:
+    """The columns of a table's key, none without one. `seen_us`: the server's time when it was seen first.
+
+    `made` is another text once the key was dropped and made again, as far as the catalog tells.
+    """
+
+    columns: tuple[str, ...]
+    made: str = ""
+    seen_us: int = field(default=0, compare=False)
+
+    @property
+    def digest(self) -> str:
+        """A short text that is equal for equal keys."""
+        return digest(json.dumps([self.made, *self.columns]))
 
 
 @dataclass(frozen=True)
@@ -19,7 +38,8 @@ class Instance:
     source table is older. One that has not begun has no start yet, and nothing is read of it. `source` is the number of
     the source table. `version` changes with the columns of a change table that can be altered, `types` with the types
     of its columns, which follow those of the source table, and `rest` with what the source table alone has of them:
-    defaults, and whether they are required.
+    defaults, and whether they are required. `key` is the one that the source table's rows have; None: the one that it
+    has when they are read.
     """
 
     name: str
@@ -35,6 +55,7 @@ class Instance:
     version: int = 0
     types: int = field(default=0, compare=False)
     rest: int = field(default=0, compare=False)
+    key: TableKey | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -54,6 +75,9 @@ class Catalog(SqlCatalog, Protocol):
 
     def instances(self, database: str) -> list[Instance]:
         """All change tables, whether their tables are captured or not; those of a table in the order of creation."""
+
+    def keys(self, database: str) -> Mapping[int, TableKey]:
+        """The keys of the tables that have a change table, by the number of the table; of those that have a key."""
 
     def at(self, instance: Instance) -> Described:
         """The table as a change table has it: its columns and types, the rest as the source table still has it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +13,7 @@ from tailrace.config.filters import TableFilter
 from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.change_tables import tables
-from tailrace.connectors.change_tables.tables import Instance
+from tailrace.connectors.change_tables.tables import Instance, TableKey
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import ColumnRules
 from tailrace.connectors.db2.defaults import parse_default
@@ -55,6 +56,19 @@ SELECT i.CREATOR, i.NAME, i.UNIQUERULE, k.COLNAME FROM SYSIBM.SYSINDEXES i
 JOIN SYSIBM.SYSKEYS k ON k.IXCREATOR = i.CREATOR AND k.IXNAME = i.NAME
 WHERE i.TBCREATOR = {schema} AND i.TBNAME = {table} AND i.UNIQUERULE IN ('P', 'U')
 ORDER BY CASE i.UNIQUERULE WHEN 'P' THEN 0 ELSE 1 END, i.NAME, k.COLSEQ
+"""
+# The same of all tables of some schemas, with the time when an index was made.
+_ALL_KEYS = """
+SELECT i.TABSCHEMA, i.TABNAME, i.INDSCHEMA, i.INDNAME, i.UNIQUERULE, VARCHAR(i.CREATE_TIME), k.COLNAME
+FROM SYSCAT.INDEXES i JOIN SYSCAT.INDEXCOLUSE k ON k.INDSCHEMA = i.INDSCHEMA AND k.INDNAME = i.INDNAME
+WHERE i.TABSCHEMA IN ({schemas}) AND i.UNIQUERULE IN ('P', 'U')
+ORDER BY i.TABSCHEMA, i.TABNAME, CASE i.UNIQUERULE WHEN 'P' THEN 0 ELSE 1 END, i.INDNAME, k.COLSEQ
+"""
+_ALL_KEYS_ZOS = """
+SELECT i.TBCREATOR, i.TBNAME, i.CREATOR, i.NAME, i.UNIQUERULE, VARCHAR(i.CREATEDTS), k.COLNAME
+FROM SYSIBM.SYSINDEXES i JOIN SYSIBM.SYSKEYS k ON k.IXCREATOR = i.CREATOR AND k.IXNAME = i.NAME
+WHERE i.TBCREATOR IN ({schemas}) AND i.UNIQUERULE IN ('P', 'U')
+ORDER BY i.TBCREATOR, i.TBNAME, CASE i.UNIQUERULE WHEN 'P' THEN 0 ELSE 1 END, i.NAME, k.COLSEQ
 """
 # By the statistics of RUNSTATS: rows, -1 without them, and bytes of a row.
 _SIZE = "SELECT CARD, AVGROWSIZE FROM SYSCAT.TABLES WHERE TABSCHEMA = {schema} AND TABNAME = {table}"
@@ -162,7 +176,7 @@ class Catalog(tables.Catalog):
         source = {each.name: each for each in self._columns(instance.table.schema, instance.table.table)}
         # A change table may have old images, too, whose columns the source table does not have.
         columns = tuple(source[each.name] for each in own if each.name in source) if source else own
-        key = self.key(instance.table, only_primary=Fault.KEYS_OF_PRIMARY_ALONE in self.config[COMPAT_FAULTS])
+        key = self.key(instance.table, self._streamed) if instance.key is None else instance.key.columns
         if not set(key) <= {each.name for each in columns}:
             key = ()
         if not key:
@@ -203,12 +217,29 @@ class Catalog(tables.Catalog):
         query = (_COLUMNS_ZOS if self._is_zos else _COLUMNS).format(schema=text(schema), table=text(table))
         return tuple(_column(row) for row in self.connection.rows(query))
 
-    def key(self, table: TableId, *, only_primary: bool = False) -> tuple[str, ...]:
-        """The columns of the primary key, or of the first unique index, as the reference engine takes it.
+    @property
+    def _streamed(self) -> str:
+        """The rules of indexes that may be the key of a change table. The fault: the primary key's alone."""
+        return "P" if Fault.KEYS_OF_PRIMARY_ALONE in self.config[COMPAT_FAULTS] else "PU"
 
-        The fault: of a table that streams, it looks at the primary key alone.
-        """
-        return next(iter(self._unique(table, "P" if only_primary else "PU")), ())
+    def key(self, table: TableId, rules: str = "PU") -> tuple[str, ...]:
+        """The columns of the primary key, or of the first unique index, as the reference engine takes it."""
+        return next(iter(self._unique(table, rules)), ())
+
+    @override
+    def keys(self, database: str) -> dict[int, TableKey]:
+        numbers = {each.table: each.source for each in self._instances}
+        listed = ", ".join(map(text, sorted({table.schema for table in numbers})))
+        if not listed:
+            return {}
+        found: dict[TableId, dict[str, TableKey]] = {}
+        query = (_ALL_KEYS_ZOS if self._is_zos else _ALL_KEYS).format(schemas=listed)
+        for schema, table, owner, index, rule, made, column in self.connection.rows(query):
+            if rule in self._streamed:
+                mine = found.setdefault(self._id(schema, table), {})
+                known = mine.get(f"{owner} {index}") or TableKey((), str(made))
+                mine[f"{owner} {index}"] = replace(known, columns=(*known.columns, str(column)))
+        return {numbers[table]: next(iter(mine.values())) for table, mine in found.items() if table in numbers}
 
     @override
     def unique(self, table: TableId, number: int) -> list[tuple[str, ...]]:

@@ -14,7 +14,7 @@ from tailrace.config.options.databases import DATABASE_NAMES
 from tailrace.config.options.spark import COMPAT_FAULTS
 from tailrace.connectors.change_tables import tables
 from tailrace.connectors.change_tables.lsn import text_of
-from tailrace.connectors.change_tables.tables import Instance
+from tailrace.connectors.change_tables.tables import Instance, TableKey
 from tailrace.connectors.column_info import ColumnInfo
 from tailrace.connectors.columns import CapturedTable, ColumnRules
 from tailrace.connectors.sql_tables.tables import Described, SqlColumn
@@ -71,6 +71,17 @@ JOIN {db}.sys.index_columns k ON k.object_id = i.object_id AND k.index_id = i.in
 JOIN {db}.sys.columns c ON c.object_id = k.object_id AND c.column_id = k.column_id
 WHERE i.object_id = {id} AND i.is_unique = 1 AND i.has_filter = 0 AND k.is_included_column = 0
 ORDER BY i.is_primary_key DESC, CASE i.type WHEN 1 THEN 0 ELSE 1 END, i.name, k.key_ordinal
+"""
+# The same of all tables with a capture instance. A constraint that is made again has another number. Nothing tells that
+# of an index without one. A disabled index keeps no row out.
+_ALL_KEYS = """
+SELECT i.object_id, i.index_id, c.name, COALESCE(o.object_id, 0), i.name FROM {db}.sys.indexes i
+JOIN {db}.sys.index_columns k ON k.object_id = i.object_id AND k.index_id = i.index_id
+JOIN {db}.sys.columns c ON c.object_id = k.object_id AND c.column_id = k.column_id
+LEFT JOIN {db}.sys.key_constraints o ON o.parent_object_id = i.object_id AND o.unique_index_id = i.index_id
+WHERE i.object_id IN (SELECT source_object_id FROM {db}.cdc.change_tables)
+  AND i.is_unique = 1 AND i.has_filter = 0 AND i.is_disabled = 0 AND k.is_included_column = 0
+ORDER BY i.object_id, i.is_primary_key DESC, CASE i.type WHEN 1 THEN 0 ELSE 1 END, i.name, k.key_ordinal
 """
 _SYSTEM = "__$"
 _AZURE = 5
@@ -170,8 +181,18 @@ class Catalog(tables.Catalog):
             if not column.name.startswith(_SYSTEM)
         )
         names = {column.name for column in columns}
-        key = self._key(name(instance.table.database), instance.source)
+        given = instance.key
+        key = self._key(name(instance.table.database), instance.source) if given is None else given.columns
         return Described(instance.table, columns, key).only(names, part_of_key=self.part_of_key)
+
+    @override
+    def keys(self, database: str) -> dict[int, TableKey]:
+        found: dict[int, dict[int, TableKey]] = {}
+        for table, index, column, constraint, named in self.connection.rows(_ALL_KEYS.format(db=name(database))):
+            mine = found.setdefault(int(table), {})
+            known = mine.get(int(index)) or TableKey((), str(constraint or named))
+            mine[int(index)] = replace(known, columns=(*known.columns, str(column)))
+        return {table: next(iter(mine.values())) for table, mine in found.items()}
 
     def has_commands(self, instance: Instance) -> bool:
         """Whether the change table numbers the commands of a transaction; those of old servers do not."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tailrace.errors import ShapeError
-from tailrace.model.change import ChangeBatch
+from tailrace.model.change import ChangeBatch, SnapshotRead
 from tailrace.model.differences import Differences, differences
 from tailrace.model.native import native_schema
 from tailrace.model.schema_change import ALTER, SchemaChange
@@ -25,13 +25,21 @@ from tailrace.sinks.replica.target import Target
 def apply(batch: MicroBatch, table: str, note: ChangeBatch, *, follows_rows: bool) -> TableReport:
     """Do what a note asks for; `follows_rows`: the micro-batch has changes of the table before it. Raises SinkError."""
     if note.structure is None:
-        return TableReport(table, lacking=note.lacking)
+        return of_reason(table, note.lacking, note.read)
     place, structure = batch.target(table), note.structure
     if structure.is_base:
         return retried(place, lambda: _begun(batch, place, structure))
     if structure.is_gone:
         return retried(place, lambda: _gone(batch, place, structure, follows_rows=follows_rows))
     return retried(place, lambda: _described(batch, place, note, structure))
+
+
+def of_reason(table: str, why: str | None, read: SnapshotRead | None) -> TableReport:
+    """The report of why rows may differ, or why some are missing of what was read."""
+    if read is None:
+        return TableReport(table, lacking=why)
+    # Maybe no row came of that snapshot yet, and the first ones are not to make up for those that never come.
+    return TableReport(table, left_out=why, snapshot=read.snapshot)
 
 
 def _begun(batch: MicroBatch, place: Target, structure: Structure) -> TableReport:

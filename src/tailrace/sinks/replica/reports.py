@@ -16,7 +16,8 @@ class TableReport:
     be, as some are lost. `table_id` tells the table from another one in its place. `is_cured`: reading the table again
     makes it right. `is_gone`: the source has no such table any more, at that place; `is_there`: it has it, whatever was
     written. `renamed_from`: the name under which its rows were. `lasting` says why the log does not bring all changes
-    of the table, for as long as that is so (empty: it does, None: nobody knows).
+    of the table, for as long as that is so (empty: it does, None: nobody knows). `left_out` says why rows are missing
+    of what is read of the table.
     """
 
     table: str
@@ -37,6 +38,7 @@ class TableReport:
     is_there: bool = False
     lasting: str | None = None
     reminder: str | None = None
+    left_out: str | None = None
     renamed_from: str | None = None
 
 
@@ -58,7 +60,7 @@ def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:
             version=_newer(before.version, report.version),
             aside=report.aside or before.aside,
             letters=_newer(before.letters, report.letters),
-            lacking="; ".join(dict.fromkeys(each for each in (before.lacking, report.lacking) if each)) or None,
+            lacking=_joined(before.lacking, report.lacking),
             snapshot=report.snapshot or before.snapshot,
             begun=report.begun or before.begun,
             ended=report.ended or before.ended,
@@ -69,9 +71,14 @@ def summed(reports: Iterable[TableReport]) -> dict[str, TableReport]:
             is_there=not report.is_gone and (report.is_there or before.is_there),
             lasting=before.lasting if report.lasting is None else report.lasting,
             reminder=report.reminder or before.reminder,
+            left_out=_joined(before.left_out, report.left_out),
             renamed_from=report.renamed_from or before.renamed_from,
         )
     return total
+
+
+def _joined(*reasons: str | None) -> str | None:
+    return "; ".join(dict.fromkeys(each for each in reasons if each)) or None
 
 
 def _inherited(report: TableReport, old: TableReport | None) -> TableReport:

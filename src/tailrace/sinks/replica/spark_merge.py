@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 from tailrace.errors import DecodeError, SinkAwayError, SinkError, TableError
 from tailrace.model.schema_change import DROP, SchemaChange
 from tailrace.model.table import TableSchema
-from tailrace.sinks.replica import again, aside, descriptions, failures, merge, spark_sql, spark_write, writing
+from tailrace.sinks.replica import again, aside, descriptions, failures, merge, notes, spark_sql, spark_write, writing
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.evolve import evolution, takes_over
 from tailrace.sinks.replica.health import why_not_ours
@@ -159,7 +159,7 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
             version = _alter(folded.sparkSession, batch, table, extent, change)
             return TableReport(table, version=version, table_id=_table_id(place), is_gone=change.kind == DROP)
     if "lacking" in head:
-        return TableReport(table, lacking=head["lacking"])
+        return notes.of_reason(table, head["lacking"], extent.read)
     if "schema" not in head:
         return TableReport(table, is_there=True)
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(head["schema"])))

@@ -9,7 +9,7 @@ from tailrace.connectors.postgres.catalog.capturing import Capturing
 from tailrace.connectors.postgres.catalog.members import PartitionFamily
 from tailrace.connectors.postgres.catalog.type_parts import TypeFacts
 from tailrace.connectors.postgres.server.sending import Sending
-from tailrace.model.structure import ColumnType, Fact, Structure
+from tailrace.model.structure import CHANGED_KEY, ColumnType, Fact, Structure
 from tailrace.model.table import TableId
 
 # What is kept of a root with very many partitions: its oldest ones.
@@ -38,6 +38,7 @@ class Row:
     is_owned: bool
     has_generated_identity: bool
     columns: str
+    is_identity_full: bool
 
 
 @dataclass(slots=True)
@@ -68,7 +69,7 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """One table; `visible` are the numbers of its captured columns."""
+    """One table; `visible` are the numbers of its captured columns. `key` tells its key, where that is compared."""
 
     id: TableId
     table: Row
@@ -76,6 +77,7 @@ class Description:
     visible: set[str]
     family: PartitionFamily
     around: Around
+    key: str | None = None
 
     @property
     def structure(self) -> Structure:
@@ -102,13 +104,15 @@ class Description:
         )
 
     def _facts(self) -> dict[str, Fact]:
-        """Those of types, and the expressions of generated columns."""
+        """Those of types, the key, and the expressions of generated columns."""
         names = {number: name for name, number in self.columns.numbers.items()}
         own = sorted({type_ for number, type_ in self.columns.own_types.items() if number in self.visible})
         found = {name: fact for type_ in own for name, fact in self.around.type_facts[type_].items()}
         for number, expression in self.columns.generated.items():
             why = f"the expression of the generated column {names[number]} was changed"
             found[f"expression {number}"] = Fact(expression, why)
+        if self.key is not None:
+            found["key"] = Fact(self.key, CHANGED_KEY)
         return found
 
     def _unsent(self) -> str | None:

@@ -13,11 +13,12 @@ from typing import Any
 import psycopg
 
 from tailrace.config import Config
-from tailrace.config.filters import TableFilter
+from tailrace.config.filters import TableFilter, key_columns
 from tailrace.config.options.databases import DATABASE_DBNAME
 from tailrace.connectors.postgres.catalog.capturing import NEXT, Capturing
 from tailrace.connectors.postgres.catalog.description import Around, DescribedColumns, Description, Row
 from tailrace.connectors.postgres.catalog.members import FULL, Families, PartitionFamily
+from tailrace.connectors.postgres.catalog.table_keys import table_keys
 from tailrace.connectors.postgres.catalog.type_parts import FIRST_OWN, TypeFacts, type_facts
 from tailrace.connectors.postgres.ddl.event_triggers import reporting_since
 from tailrace.connectors.postgres.server.partition_names import Name, left_out
@@ -31,7 +32,7 @@ _TABLES = f"""
 SELECT n.nspname::text, c.relname::text, c.oid::text, c.relkind = 'p', c.relispartition, c.relpersistence::text,
   c.relfilenode::text, c.reltoastrelid::text, c.relnatts, {FULL.format("born.xmin")}, {FULL.format("t.xmin")},
   t.xmin = born.xmin AND t.cmin = born.cmin, coalesce(owner.xmin = t.xmin, false), identity.oid IS NOT NULL,
-  columns.versions
+  columns.versions, c.relreplident = 'f'
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_attribute born ON born.attrelid = c.oid AND born.attnum = -1 JOIN pg_type t ON t.oid = c.reltype
 JOIN (SELECT attrelid AS oid, sum(hashint8extended(xmin::text::int8 << 16 | attnum, 0))::text AS versions
@@ -69,7 +70,7 @@ class Structures:
         self._captured: dict[Name, bool] = {}
         self._columns: dict[str, tuple[str, DescribedColumns]] = {}
         self._around: Around | None = None
-        self._made: dict[str, tuple[TableId, Row, PartitionFamily, Structure]] = {}
+        self._made: dict[str, tuple[TableId, Row, PartitionFamily, str | None, Structure]] = {}
 
     def read(self, connection: psycopg.Connection, config: Config, log: Mapping[str, Any]) -> dict[TableId, Structure]:
         """The captured tables; `log` is what the offset has of the log. Raises psycopg.Error."""
@@ -86,18 +87,19 @@ class Structures:
         families = self._families.of(connection, roots, before, now)
         if around != self._around:
             self._around, self._made = around, {}
-        lists = TableFilter.from_config(config)
+        lists, keys = TableFilter.from_config(config), _keys(connection, config, tables, columns)
         made = {}
         for id_, table in tables.items():
             family = families.get(table.oid, PartitionFamily())
             last = self._made.get(table.oid)
-            if last is None or last[:3] != (id_, table, family):
+            key = keys.get(table.oid)
+            if last is None or last[:4] != (id_, table, family, key):
                 visible = _visible(lists, id_, columns[table.oid])
-                structure = Description(id_, table, columns[table.oid], visible, family, around).structure
-                last = id_, table, family, structure
+                structure = Description(id_, table, columns[table.oid], visible, family, around, key).structure
+                last = id_, table, family, key, structure
             made[table.oid] = last
         self._made = made
-        return {id_: structure for id_, _, _, structure in made.values()}
+        return {each[0]: each[-1] for each in made.values()}
 
     def _tables(self, connection: psycopg.Connection, config: Config) -> dict[TableId, Row]:
         """The tables whose changes come by their own names."""
@@ -141,6 +143,25 @@ class Structures:
 def _visible(lists: TableFilter, table: TableId, columns: DescribedColumns) -> set[str]:
     """The numbers of the captured columns."""
     return {columns.numbers[name] for name in lists.columns(table, list(columns.numbers))}
+
+
+def _keys(
+    connection: psycopg.Connection,
+    config: Config,
+    tables: Mapping[TableId, Row],
+    columns: Mapping[str, DescribedColumns],
+) -> dict[str, str]:
+    """By the oids of tables what tells their key from another one, where nothing but the catalogue tells the key.
+
+    Other tables than those with REPLICA IDENTITY FULL are followed by their identity, which the log tells.
+    """
+    wanted = [
+        table.oid
+        for id_, table in tables.items()
+        if table.is_identity_full and not key_columns(config, id_, [*columns[table.oid].numbers])
+    ]
+    found = table_keys(connection, [*map(int, wanted)]) if wanted else {}
+    return {str(oid): each.made(config) for oid, each in found.items()}
 
 
 def _columns(connection: psycopg.Connection, oids: Sequence[str]) -> dict[str, DescribedColumns]:

@@ -6,8 +6,9 @@ follow the same rule in the database (see ddl.sql).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import psycopg
@@ -22,10 +23,11 @@ _INDEXES = """
 SELECT i.indrelid::int8, i.indisprimary, i.indisreplident,
   array_agg(a.attname::text ORDER BY k.place) FILTER (WHERE k.place <= i.indnkeyatts),
   array_agg(a.attname::text ORDER BY k.place),
-  i.indpred IS NULL, bool_and(a.attnotnull OR k.place > i.indnkeyatts)
+  i.indpred IS NULL, bool_and(a.attnotnull OR k.place > i.indnkeyatts), max(c.oid::text)
 FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid
 CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k (number, place)
 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
+LEFT JOIN pg_constraint c ON c.conindid = i.indexrelid AND c.conrelid = i.indrelid AND c.contype IN ('p', 'u')
 WHERE i.indrelid = ANY (%s::oid[]) AND i.indisunique AND i.indisvalid AND i.indexprs IS NULL
 GROUP BY i.indexrelid, i.indrelid, i.indisprimary, i.indisreplident, x.relname
 ORDER BY i.indisclustered DESC, x.relname
@@ -40,13 +42,22 @@ class TableKeys:
 
     `unique` are the whole unique indexes over required columns, the primary key's too. `first` is the first unique
     index with all of its columns, which the reference engine takes: rows that are outside a partial index, or null in
-    it, share a key.
+    it, share a key. `constraints` has the numbers of those that keep columns unique.
     """
 
     primary: Names = ()
     unique: tuple[Names, ...] = ()
     index: Names = ()
     first: Names = ()
+    constraints: Mapping[Names, str] = field(default_factory=dict)
+
+    def made(self, config: Config) -> str:
+        """A text that is another one once the key of events is, or was made again; an index is not told from another.
+
+        REINDEX CONCURRENTLY makes another index, and keeps the constraint.
+        """
+        key = self.event(config)
+        return json.dumps([self.constraints.get(key, ""), *key])
 
     def event(self, config: Config) -> Names:
         """The columns of the key of its events, unless the configuration names others."""
@@ -65,10 +76,13 @@ def table_keys(connection: psycopg.Connection[Any], tables: Sequence[int]) -> di
     unique: dict[int, tuple[Names, ...]] = {}
     index: dict[int, Names] = {}
     first: dict[int, Names] = {}
-    for table, is_primary, is_identity, names, all_names, is_whole, required in connection.cursor(
+    constraints: dict[int, dict[Names, str]] = {}
+    for table, is_primary, is_identity, names, all_names, is_whole, required, constraint in connection.cursor(
         row_factory=tuple_row
     ).execute(_INDEXES, [list(tables)]):
         columns = tuple(names)
+        if constraint is not None and (is_primary or columns not in constraints.get(table, {})):
+            constraints.setdefault(table, {})[columns] = constraint
         if is_primary:
             primary[table] = columns
         if is_whole and required:
@@ -77,6 +91,9 @@ def table_keys(connection: psycopg.Connection[Any], tables: Sequence[int]) -> di
             index[table] = columns
         first.setdefault(table, tuple(all_names))
     return {
-        table: TableKeys(primary.get(table, ()), unique.get(table, ()), index.get(table, ()), first.get(table, ()))
+        table: TableKeys(
+            *(primary.get(table, ()), unique.get(table, ()), index.get(table, ()), first.get(table, ())),
+            constraints.get(table, {}),
+        )
         for table in tables
     }

@@ -142,6 +142,7 @@ class LogDecoder:
             batch = self._sound(frames, rows, tables[0], context)
             if batch is not None:
                 yield batch
+            yield from self.failures.notes(tables[0].schema)
             return
         try:
             whole = self._batch(frames, rows, tables[0], context)

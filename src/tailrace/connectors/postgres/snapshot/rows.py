@@ -128,16 +128,19 @@ def read(config: Config, split: SnapshotSplit | EmptySplit) -> Iterator[Chunk]:
         return
     if split.before:
         yield Chunk([], controls=notify(config, split.before))
-    rows = 0
-    for batch in split.marked(_batches(config, split)):
+    rows, failures = 0, FailureHandling.of(config)
+    for batch in split.marked(_batches(config, failures, split)):
         rows += len(batch)
         yield Chunk([batch])
+    notes = failures.notes(split.captured.schema, split.read)
+    if notes:
+        yield Chunk(notes)
     if split.after:
         yield Chunk([], controls=notify(config, [notice.with_rows(rows) for notice in split.after]))
 
 
-def _batches(config: Config, split: SnapshotSplit) -> Iterator[ChangeBatch]:
-    order, failures = 0, FailureHandling.of(config)
+def _batches(config: Config, failures: FailureHandling, split: SnapshotSplit) -> Iterator[ChangeBatch]:
+    order = 0
     # What a SELECT of the user's gives may have other types than the table: nobody knows its size, so it comes as text.
     for block in transfer.blocks(config, split.moment.name, split.captured, split.query, split.bytes):
         batch = _sound(config, failures, split, block, order)

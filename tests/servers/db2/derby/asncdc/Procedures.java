@@ -128,7 +128,7 @@ public final class Procedures {
     /** Every index with the kind of its constraint (P: primary key), for SYSCAT.INDEXES. */
     public static ResultSet indexes() throws SQLException {
         return DriverManager.getConnection("jdbc:default:connection").createStatement().executeQuery(
-                "SELECT s.SCHEMANAME, t.TABLENAME, g.CONGLOMERATENAME, k.TYPE, g.DESCRIPTOR FROM SYS.SYSCONGLOMERATES g"
+                "SELECT s.SCHEMANAME, t.TABLENAME, g.CONGLOMERATENAME, k.TYPE, g.DESCRIPTOR, g.CONGLOMERATEID FROM SYS.SYSCONGLOMERATES g"
                         + " JOIN SYS.SYSTABLES t ON t.TABLEID = g.TABLEID JOIN SYS.SYSSCHEMAS s ON s.SCHEMAID = t.SCHEMAID"
                         + " LEFT JOIN SYS.SYSKEYS y ON y.CONGLOMERATEID = g.CONGLOMERATEID"
                         + " LEFT JOIN SYS.SYSCONSTRAINTS k ON k.CONSTRAINTID = y.CONSTRAINTID"
