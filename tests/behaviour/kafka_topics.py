@@ -55,9 +55,9 @@ def consumed(kafka: EmbeddedKafka, name: str, isolation: str = "read_committed")
     settings = {"bootstrap.servers": kafka.bootstrap, "group.id": "tests", "isolation.level": isolation}
     consumer = Consumer({**settings, "enable.partition.eof": True, "enable.auto.commit": False})
     try:
-        for partition in consumer.list_topics(name, timeout=10).topics[name].partitions:
+        for partition in consumer.list_topics(name, timeout=60).topics[name].partitions:
             consumer.assign([TopicPartition(name, partition, 0)])
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 120
             while True:
                 assert time.monotonic() < deadline
                 message = consumer.poll(1)

@@ -54,7 +54,7 @@ class Stream:
         """Run to the end of what is there now; the rows of all batches so far."""
         query = self.start(**(trigger or {"availableNow": True}))
         try:
-            assert query.awaitTermination(120), "the query does not end"
+            assert query.awaitTermination(250), "the query does not end"
         finally:
             query.stop()
         return self.rows
@@ -91,7 +91,7 @@ def started(writer: DataStreamWriter) -> StreamingQuery:
     raise AssertionError("the machine is too busy for Spark to start a Python process in 10 seconds")
 
 
-def failure_of(query: StreamingQuery, seconds: int = 90) -> TailraceError:
+def failure_of(query: StreamingQuery, seconds: int = 200) -> TailraceError:
     """The sentence that a query ends with."""
     try:
         with pytest.raises(StreamingQueryException) as caught:
@@ -103,7 +103,7 @@ def failure_of(query: StreamingQuery, seconds: int = 90) -> TailraceError:
     return error
 
 
-def eventually(condition: Callable[[], Any], query: StreamingQuery | None = None, seconds: float = 60) -> Any:
+def eventually(condition: Callable[[], Any], query: StreamingQuery | None = None, seconds: float = 150) -> Any:
     """What `condition` gives once it is true; a failed query's error ends the wait."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):

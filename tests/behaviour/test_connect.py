@@ -66,7 +66,7 @@ class Client:
 
     def close(self) -> None:
         """End the program."""
-        self._process.communicate(timeout=60)
+        self._process.communicate(timeout=120)
 
 
 @contextmanager

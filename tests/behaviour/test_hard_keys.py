@@ -45,7 +45,7 @@ EXCHANGES = (
 
 def compared(pipeline: Following, *tables: str) -> None:
     """Wait until tables of the replica print as those of the source."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 200
     for table in tables:
         while (held := printed(pipeline, table)) != (there := source(pipeline, table)):
             assert time.monotonic() < deadline, (table, held, there)
@@ -157,7 +157,7 @@ def test_keys_that_are_equal_and_not_identical(database: Database, tmp_path: Pat
                 f"DELETE FROM {table} WHERE n = 4",
             )
         rows = ["{1,a2}", "{2,b2}", "{3,c2}", "{5,e}"]
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 200
         for table, (kind, one, other) in zip(tables, ALIKE, strict=True):
             while (found := values(pipeline, table)) != rows:
                 assert time.monotonic() < deadline, (kind, one, other, found, held(pipeline, table))

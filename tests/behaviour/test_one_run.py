@@ -74,7 +74,7 @@ def test_in_a_session_of_the_user(
     eventually(lambda: second.progress().batch is not None)
     database.execute("DROP PUBLICATION pub", "INSERT INTO t VALUES (2)")
     with pytest.raises(TailraceError, match="publication"):
-        second.await_(100)
+        second.await_(200)
     assert not file.exists(), "nor does a run that failed leave it"
     second.stop()
 
@@ -89,7 +89,7 @@ def test_a_run_whose_lease_another_one_has_taken_ends(
     eventually(lambda: run.progress().batch is not None)
     LocalFile(tmp_path / "state" / "lease.json").write(Owner.me().content)
     with pytest.raises(ConfigError, match="in use by another run"):
-        run.await_(60)
+        run.await_(200)
     run.stop()
 
 

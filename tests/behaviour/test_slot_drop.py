@@ -56,7 +56,7 @@ def test_the_slot_stays_when_a_pipeline_fails(database: Database, spark: SparkSe
     eventually(lambda: running.progress().events == 1)
     database.execute("DROP PUBLICATION pub", "INSERT INTO t VALUES (2)")
     with pytest.raises(TailraceError):
-        running.await_(100)
+        running.await_(200)
     running.stop()
     assert slots(database) == 1
 

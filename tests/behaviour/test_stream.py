@@ -170,7 +170,7 @@ def test_a_killed_walsender_costs_no_row(
 def end_reader(admin: psycopg.Connection, database: Database) -> bool:
     """End the walsender; False when it is gone already and its reader has not noticed yet."""
     ended = admin.execute(
-        "SELECT pg_terminate_backend(active_pid, 5000) FROM pg_replication_slots WHERE slot_name = %s"
+        "SELECT pg_terminate_backend(active_pid, 60000) FROM pg_replication_slots WHERE slot_name = %s"
         " AND active_pid IS NOT NULL",
         [f"slot_{database.name}"],
     )
@@ -243,7 +243,7 @@ def test_an_idle_stream_does_not_keep_the_server_from_stopping(version: int) -> 
             fill(database, 10, first=11)
             begin = time.monotonic()
             server.restart("fast")
-            assert time.monotonic() - begin < 8, "the server waited for the reader"
+            assert time.monotonic() - begin < 50, "the server waited for the reader, for wal_sender_timeout"
             assert ids(capture.step()) == list(range(11, 21))
 
 
@@ -270,7 +270,7 @@ def test_what_is_read_ahead_is_bounded_and_not_confirmed(
     assert len(rows(capture.reader.read(before))) == 10
     fill(database, 5000, first=11)
     ahead = held(before.range.application)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not ahead.is_full:
         assert time.monotonic() < deadline
         time.sleep(0.05)

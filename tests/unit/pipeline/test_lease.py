@@ -159,8 +159,13 @@ def test_the_owner_renews_and_notices_that_another_run_took_over(file: LocalFile
     renewed = Owner.read(file.read() or "")
     assert renewed is not None
     assert renewed.caught_up == 12.5
-    # A renewal that has read the file before may write it after this.
-    eventually(lambda: file.write(replace(Owner.me(), host="elsewhere").content) or told.wait(0.2))
+
+    def is_noticed() -> bool:
+        # A renewal that has read the file before may write it after this.
+        file.write(replace(Owner.me(), host="elsewhere").content)
+        return told.wait(0.2)
+
+    eventually(is_noticed)
     assert "on elsewhere" in str(mine.lost)
     mine.release()
     assert file.read() is not None
