@@ -155,7 +155,7 @@ def db2() -> Iterator[Db2]:
 def _coordinate(broker: EmbeddedKafka) -> None:
     """Wait for the coordinator of consumer groups, which a new broker sets up at the first question for it."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "tests"})
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while True:
         try:
             consumer.committed([TopicPartition("tests", 0)], timeout=5)

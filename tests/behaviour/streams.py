@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +20,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tailrace.errors import TailraceError
 from tailrace.pipeline.failure import from_spark
+from tailrace.pipeline.runner import Run
 from tests.conftest import Database
 
 
@@ -89,6 +92,24 @@ def started(writer: DataStreamWriter) -> StreamingQuery:
         if "failed to connect back" not in str(query.exception()):
             return query
     raise AssertionError("the machine is too busy for Spark to start a Python process in 10 seconds")
+
+
+@contextmanager
+def followed(run: Run) -> Iterator[None]:
+    """Have a thread wait for a run, which starts its query again where a busy machine is too slow for Spark."""
+    over = threading.Event()
+
+    def follow() -> None:
+        while not over.is_set() and not run.await_(0.2):
+            pass
+
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(follow)
+        try:
+            yield
+        finally:
+            over.set()
+        following.result()
 
 
 def failure_of(query: StreamingQuery, seconds: int = 200) -> TailraceError:

@@ -136,7 +136,7 @@ class PostgresSource(Source):
     @override
     def lose_position(self, pipeline: str) -> None:
         """Who still reads is ended first."""
-        slot, deadline = self._slot(pipeline), time.monotonic() + 30
+        slot, deadline = self._slot(pipeline), time.monotonic() + 120
         ends = "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = %s AND active"
         while True:
             try:

@@ -137,7 +137,7 @@ class ServerProcess(ABC):
 
 def free_port() -> int:
     """A TCP port of 127.0.0.1 that nobody listens on, nor will a connection get it before a server does."""
-    for port in random.sample(_ports(), _TRIES):
+    for port in random.SystemRandom().sample(_ports(), _TRIES):  # which nobody seeds
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
