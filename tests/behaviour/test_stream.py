@@ -144,7 +144,7 @@ def _known(row: dict[str, object]) -> tuple[object, ...]:
     return row["after"], row["op"], row["ts_us"], source["txId"], source["lsn"]
 
 
-@pytest.mark.parametrize("size", [7, 1000])
+@pytest.mark.parametrize("size", [pytest.param(7, marks=pytest.mark.long), 1000])
 def test_a_killed_walsender_costs_no_row(
     database: Database, capture: Capture, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
@@ -229,7 +229,7 @@ def test_a_server_that_crashes_in_the_middle_is_waited_for(monkeypatch: pytest.M
             assert ids(capture.step()) == list(range(10_001, 10_011))
 
 
-@pytest.mark.parametrize("version", [16, 18])
+@pytest.mark.parametrize("version", [pytest.param(16, marks=pytest.mark.long), 18])
 def test_an_idle_stream_does_not_keep_the_server_from_stopping(version: int) -> None:
     """A server told to stop waits for its readers to confirm what it sent; one at rest leaves, and comes back."""
     with EmbeddedPostgres(version) as server:

@@ -205,6 +205,11 @@ class PostgresSubject(Subject):
         {
             *("a_table_is_added_under_load", "a_snapshot_under_load_leaves_a_replica_equal"),
             *("a_replica_that_was_deleted_is_read_again[items]", "more_signals_than_are_read_never_stop_a_pipeline"),
+            *(
+                f"{behaviour}[{mode}]"
+                for behaviour in ("a_mode_reads_the_tables_at_its_first_start", "a_restart_resumes_as_its_mode_says")
+                for mode in ("always", "configuration_based")
+            ),
         }
     )
 

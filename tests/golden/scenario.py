@@ -33,7 +33,7 @@ from tests.golden.databases.database import GoldenServer
 from tests.golden.script import Directive
 
 # For so long, and so many steps on a machine where these take long, no event may arrive before a wait is over.
-SETTLE_SECONDS, SETTLE_STEPS = 0.5, 4
+SETTLE_SECONDS, SETTLE_STEPS = 0.2, 4
 PATIENCE_SECONDS = 200
 UNSEEN = "timestamp"  # no recording has it, and an event router's may be beyond Python's years
 

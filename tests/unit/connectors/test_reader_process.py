@@ -145,7 +145,7 @@ def test_a_process_that_hangs_before_it_is_asked_is_replaced(name: str) -> None:
 
 @pytest.mark.usefixtures("impatient")
 def test_a_process_that_has_nothing_to_say_is_waited_for(name: str) -> None:
-    (first,) = seen(Count(1, seconds=3.0), name)
+    (first,) = seen(Count(1, seconds=1.5), name)
     assert first.block == 0
 
 
@@ -301,7 +301,7 @@ def test_it_ends_with_its_owner(home: Path, without: str) -> None:
         code += f"_leave_with({owner.pid}, Path('{mark}'))"
         with subprocess.Popen([sys.executable, "-c", code]) as process:
             with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(1.5)
+                process.wait(0.7)
             owner.kill()
             owner.wait()
             assert process.wait(60) == 0
