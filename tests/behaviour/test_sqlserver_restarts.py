@@ -8,6 +8,7 @@ import threading
 import time
 from contextlib import closing, suppress
 from itertools import cycle
+from typing import Any
 
 import pymssql
 import pytest
@@ -143,7 +144,8 @@ def test_chunks_and_their_marks_that_a_deadlock_ends_are_tried_again(
     with stepping("sqlserver", source, table__include__list=r"dbo\.orders", **given, **FAST) as stream:
         source.run("INSERT INTO orders VALUES (1, 1, N'a')")
         source.signal("s", "execute-snapshot", json.dumps({"data-collections": [f"{source.name}.dbo.orders"]}))
-        before, found = faults.reported, []
+        before = faults.reported
+        found: list[dict[str, Any]] = []
         with faults.statements(pattern, *errors(source, number), times=2):
             deadline = time.monotonic() + 60
             while len(found) < 2 and time.monotonic() < deadline:
