@@ -23,7 +23,7 @@ from tailrace.sinks.kafka.sink import KafkaSink
 from tailrace.sinks.replica.sink import read_table
 from tailrace.testing.kafka import EmbeddedKafka, spark_kafka_jars
 from tests.behaviour.kafka_topics import consumed, topic
-from tests.behaviour.streams import eventually
+from tests.behaviour.streams import eventually, started
 from tests.conftest import Database
 
 SETUP = (
@@ -332,16 +332,14 @@ def test_the_kafka_shape_goes_through_sparks_own_sink(
 
     def write() -> None:
         frame = spark.readStream.format("postgres-cdc").option("tailrace.properties", json.dumps(config)).load()
-        query = (
+        writer = (
             frame.writeStream.format("kafka")
             .option("kafka.bootstrap.servers", kafka.bootstrap)
             .option("includeHeaders", "true")
             .option("topic", name)
             .option("checkpointLocation", str(tmp_path / "state"))
-            .trigger(availableNow=True)
-            .start()
         )
-        assert query.awaitTermination(200)
+        assert started(writer.trigger(availableNow=True)).awaitTermination(200)
 
     write()
     database.execute(*CHANGES)

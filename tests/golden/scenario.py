@@ -26,6 +26,7 @@ from tailrace.override import override
 from tailrace.pipeline.checkpoint import position
 from tailrace.spark.reader import ChangeReader
 from tailrace.spark.source import ChangeDataSource
+from tests.behaviour.streams import started
 from tests.golden.avro_records import AvroReader, read, recorded, uses_registry
 from tests.golden.avro_records import registry as registry_of_records
 from tests.golden.compare import HEARTBEATS, Event, compare
@@ -205,7 +206,7 @@ class SparkStream(Waiting):
             .load()
         )
         writer = frame.writeStream.foreachBatch(self._collect).trigger(processingTime="100 milliseconds")
-        self._query = writer.option("checkpointLocation", str(self._work / "checkpoint")).start()
+        self._query = started(writer.option("checkpointLocation", str(self._work / "checkpoint")))
         self.wait(SETTLE_SECONDS)
 
     @override
