@@ -14,7 +14,7 @@ pytestmark = pytest.mark.timeout(300)
 
 PATIENCE_S = 200
 # So often the time has to advance under the writers, and so many rows they insert at least.
-ADVANCES, ROWS = 4, 50
+ADVANCES, ROWS = 4, 25
 
 
 def until(stream: Stepped) -> int | None:
