@@ -32,8 +32,6 @@ from tests.behaviour.test_operate import ALL, dropped, execute
 from tests.behaviour.test_restarts import planner
 from tests.behaviour.told import Showing, printed, told
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[EmbeddedPostgres]:

@@ -65,7 +65,6 @@ def execute(server: EmbeddedPostgres, pipeline: Path, statement: str) -> None:
         connection.execute(statement.encode())
 
 
-@pytest.mark.timeout(300)
 def test_the_figures_of_a_pipeline_and_a_database_that_goes_away(
     server: EmbeddedPostgres, pipeline: Path, spark: SparkSession
 ) -> None:
@@ -113,7 +112,7 @@ def the_figures_are_those_of_the_pipeline(server: EmbeddedPostgres, pipeline: Pa
     assert asked.metric("tailrace_events_total", pipeline="shop") == 11
     since = asked.metric("debezium_metrics_MilliSecondsSinceLastEvent", context="streaming")
     assert since is not None
-    assert 0 <= since < 300_000, "no longer than this test may take"
+    assert 0 <= since < 600_000, "no longer than this test may take"
     asked.eventually(lambda: asked.metric("tailrace_lag_bytes", stage="written") == 0, PATIENCE)
     behind = "debezium_metrics_MilliSecondsBehindSource"
     asked.eventually(lambda: asked.metric(behind, context="streaming") == 0, PATIENCE)
@@ -161,7 +160,6 @@ def until_nothing_is_written(asked: Asked) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_a_sink_that_cannot_be_written_and_a_server_that_hangs(
     server: EmbeddedPostgres, pipeline: Path, spark: SparkSession
 ) -> None:
@@ -194,7 +192,6 @@ def test_a_sink_that_cannot_be_written_and_a_server_that_hangs(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_a_slot_that_is_lost_and_a_table_that_is_set_aside(
     server: EmbeddedPostgres, pipeline: Path, spark: SparkSession
 ) -> None:
@@ -241,7 +238,6 @@ def dropped(server: EmbeddedPostgres, name: str) -> bool:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_lineage_of_a_run(server: EmbeddedPostgres, pipeline: Path, spark: SparkSession) -> None:
     content = yaml.safe_load(pipeline.read_text(encoding="utf-8"))
     content["source"]["config"] |= to_file(pipeline.parent)
@@ -260,7 +256,6 @@ def test_lineage_of_a_run(server: EmbeddedPostgres, pipeline: Path, spark: Spark
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_notifications_by_http_of_a_run_that_ends_at_once(
     server: EmbeddedPostgres, pipeline: Path, spark: SparkSession
 ) -> None:

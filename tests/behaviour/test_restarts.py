@@ -106,7 +106,6 @@ def planner(spark: SparkSession) -> int:
     return found[-1]
 
 
-@pytest.mark.timeout(300)
 def test_a_run_restarts_after_a_killed_worker_a_killed_planner_and_a_clock_set_back(
     spark: SparkSession, database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -60,7 +60,6 @@ def test_a_sink_that_is_away_is_told_within_five_seconds() -> None:
     assert sink_health._PAUSE_SECONDS + sink_health._ANSWER_SECONDS < 5
 
 
-@pytest.mark.timeout(300)
 def test_kafka_goes_away_and_comes_back(tmp_path: Path) -> None:
     broker = EmbeddedKafka()
     definition = pipeline(tmp_path, {"kafka": {"bootstrap.servers": broker.bootstrap}})
@@ -80,7 +79,6 @@ def test_kafka_goes_away_and_comes_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_a_run_and_status_tell_that_kafka_is_away_and_that_it_is_back(
     database: Database, spark: SparkSession, tmp_path: Path
 ) -> None:

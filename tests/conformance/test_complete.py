@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
 from tests.behaviour.stepping import Stepped, stepping
 from tests.conformance.subject import KEY, Source, Subject
 from tests.conformance.traffic import inserting
-
-pytestmark = pytest.mark.timeout(300)
 
 PATIENCE_S = 200
 # So often the time has to advance under the writers, and so many rows they insert at least.
