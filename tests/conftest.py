@@ -15,7 +15,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from psycopg import sql
 from pyspark.sql import SparkSession
 
@@ -32,11 +32,11 @@ from tests.servers.sqlserver.server import SqlServer
 if TYPE_CHECKING:
     from tests.servers.db2.server import Db2
 
-# An example takes longer than usual where the machine does other work: that is no failure.
+# An example, or making one, takes longer than usual where the machine does other work: that is no failure.
 # Half of Hypothesis's own number: the default suite runs with each change, each time with other random values.
-settings.register_profile("tests", deadline=None, max_examples=50)
+settings.register_profile("tests", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 # `make quick`: as many examples as show that a test runs.
-settings.register_profile("quick", deadline=None, max_examples=10)
+settings.register_profile("quick", parent=settings.get_profile("tests"), max_examples=10)
 settings.load_profile("tests")
 
 
@@ -155,7 +155,7 @@ def db2() -> Iterator[Db2]:
 def _coordinate(broker: EmbeddedKafka) -> None:
     """Wait for the coordinator of consumer groups, which a new broker sets up at the first question for it."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "tests"})
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while True:
         try:
             consumer.committed([TopicPartition("tests", 0)], timeout=5)

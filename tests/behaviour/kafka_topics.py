@@ -53,11 +53,13 @@ def topic(kafka: EmbeddedKafka, partitions: int = 1, name: str | None = None) ->
 def consumed(kafka: EmbeddedKafka, name: str, isolation: str = "read_committed") -> Iterator[Message]:
     """Everything in a topic, partition by partition; with `read_uncommitted` what is not or never committed as well."""
     settings = {"bootstrap.servers": kafka.bootstrap, "group.id": "tests", "isolation.level": isolation}
-    consumer = Consumer({**settings, "enable.partition.eof": True, "enable.auto.commit": False})
+    # An end of a partition is told by an answer without records, which the broker would hold back for half a second.
+    quick = {"enable.partition.eof": True, "enable.auto.commit": False, "fetch.wait.max.ms": 10}
+    consumer = Consumer({**settings, **quick})
     try:
-        for partition in consumer.list_topics(name, timeout=10).topics[name].partitions:
+        for partition in consumer.list_topics(name, timeout=60).topics[name].partitions:
             consumer.assign([TopicPartition(name, partition, 0)])
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 120
             while True:
                 assert time.monotonic() < deadline
                 message = consumer.poll(1)

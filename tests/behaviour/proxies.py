@@ -66,12 +66,15 @@ class Proxy:
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        with client, socket.create_connection(("127.0.0.1", self.target)) as server, suppress(OSError):
+        # An error of a thread would be one of whatever test runs then.
+        with suppress(OSError), client, socket.create_connection(("127.0.0.1", self.target)) as server:
             link = Link(client, server, self.mode)
             self.links.append(link)
-            while not self.ended.is_set() and self._relay(link):
-                pass
-            self.links.remove(link)
+            try:
+                while not self.ended.is_set() and self._relay(link):
+                    pass
+            finally:
+                self.links.remove(link)
 
     def _relay(self, link: Link) -> bool:
         """Forward what there is, for a moment; False when either end has closed."""

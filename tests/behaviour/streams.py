@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +20,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tailrace.errors import TailraceError
 from tailrace.pipeline.failure import from_spark
+from tailrace.pipeline.runner import Run
 from tests.conftest import Database
 
 
@@ -54,7 +57,7 @@ class Stream:
         """Run to the end of what is there now; the rows of all batches so far."""
         query = self.start(**(trigger or {"availableNow": True}))
         try:
-            assert query.awaitTermination(120), "the query does not end"
+            assert query.awaitTermination(250), "the query does not end"
         finally:
             query.stop()
         return self.rows
@@ -91,7 +94,25 @@ def started(writer: DataStreamWriter) -> StreamingQuery:
     raise AssertionError("the machine is too busy for Spark to start a Python process in 10 seconds")
 
 
-def failure_of(query: StreamingQuery, seconds: int = 90) -> TailraceError:
+@contextmanager
+def followed(run: Run) -> Iterator[None]:
+    """Have a thread wait for a run, which starts its query again where a busy machine is too slow for Spark."""
+    over = threading.Event()
+
+    def follow() -> None:
+        while not over.is_set() and not run.await_(0.2):
+            pass
+
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(follow)
+        try:
+            yield
+        finally:
+            over.set()
+        following.result()
+
+
+def failure_of(query: StreamingQuery, seconds: int = 200) -> TailraceError:
     """The sentence that a query ends with."""
     try:
         with pytest.raises(StreamingQueryException) as caught:
@@ -103,7 +124,7 @@ def failure_of(query: StreamingQuery, seconds: int = 90) -> TailraceError:
     return error
 
 
-def eventually(condition: Callable[[], Any], query: StreamingQuery | None = None, seconds: float = 60) -> Any:
+def eventually(condition: Callable[[], Any], query: StreamingQuery | None = None, seconds: float = 150) -> Any:
     """What `condition` gives once it is true; a failed query's error ends the wait."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):

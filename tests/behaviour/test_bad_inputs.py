@@ -58,7 +58,7 @@ def run_command(folder: Path, given: dict[str, str], checkpoint: str = "state") 
     file = folder / "pipeline.yaml"
     file.write_text(yaml.safe_dump(pipeline), encoding="utf-8")
     done = subprocess.run(
-        [*COMMAND, "run", str(file), "--once"], capture_output=True, text=True, check=False, timeout=120
+        [*COMMAND, "run", str(file), "--once"], capture_output=True, text=True, check=False, timeout=240
     )
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
@@ -250,7 +250,7 @@ def test_a_table_whose_old_rows_have_no_identity(spark: SparkSession, shop: Data
         shop.execute("UPDATE log SET line = 'another'")
     file = tmp_path / "connector.json"
     file.write_text(json.dumps({"name": "x", "config": properties(shop)}), encoding="utf-8")
-    done = subprocess.run([*COMMAND, "check", str(file)], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([*COMMAND, "check", str(file)], capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 3, done.stderr
     assert "warning identity: public.log" in done.stdout
     assert re.search(r'Remedy .*ALTER TABLE "public"\."log" REPLICA IDENTITY FULL', done.stdout)

@@ -14,7 +14,7 @@ from tests.behaviour.test_operate import ALL
 from tests.behaviour.told import Showing, told
 from tests.conformance.sqlserver import SqlServerSource
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.long
 
 AGENT = "EXEC xp_servicecontrol '{}', 'SQLServerAGENT'"
 JOB = "EXEC sys.sp_cdc_{}_job @job_type = N'capture'"

@@ -29,7 +29,7 @@ from tests.behaviour.streams import properties
 from tests.conftest import Database
 from tests.servers.hive.server import HiveServer
 
-PATIENCE = 60.0
+PATIENCE = 150.0
 
 
 @pytest.fixture(scope="module")

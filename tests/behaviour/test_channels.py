@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -26,9 +25,11 @@ from confluent_kafka.admin import (
 import tailrace
 from tailrace.connectors.base import Offset
 from tailrace.errors import ConfigError
+from tailrace.snapshot import topic as topic_module
 from tailrace.testing.kafka import EmbeddedKafka
 from tests.behaviour.capture import Capture, capturing
 from tests.behaviour.signalling import ROWS, drained, keyed
+from tests.behaviour.streams import eventually
 from tests.conftest import Database
 
 GIVEN = {"snapshot__mode": "no_data", "signal__poll__interval__ms": "1", "incremental__snapshot__chunk__size": "4"}
@@ -36,6 +37,12 @@ SNAPSHOT = {"data-collections": ["public.t"]}
 ALL = [("r", n) for n in range(1, 11)]
 
 Send = Callable[[str, str, object], None]
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first look waits for the broker's answer, however busy the machine is."""
+    monkeypatch.setattr(topic_module, "_FIRST_SECONDS", 60.0)
 
 
 @pytest.fixture
@@ -109,6 +116,8 @@ def denied(kafka: EmbeddedKafka, topic: str) -> Iterator[None]:
     what = (AclOperation.ALL, AclPermissionType.DENY)
     for future in admin.create_acls([AclBinding(*where, *what)]).values():
         future.result()
+    while not admin.describe_acls(AclBindingFilter(*where, AclOperation.ANY, AclPermissionType.ANY)).result():
+        time.sleep(0.05)
     yield
     for future in admin.delete_acls([AclBindingFilter(*where, *what)]).values():
         future.result()
@@ -133,7 +142,7 @@ def test_a_signal_is_carried_out_once_wherever_the_driver_dies(
         capture.step()
         before = capture.offset
         send("one", "execute-snapshot", SNAPSHOT)
-        capture.plan()
+        eventually(lambda: capture.plan() is not None and capture.offset != before)
         with closing(restarted(capture, capture.offset if is_written else before)) as second:
             assert keyed(drained(second)) == ALL
             with closing(restarted(second, second.offset)) as third:
@@ -148,6 +157,7 @@ def test_an_idle_pipeline_is_moved_by_a_signal_and_rests_again(
     with capturing(table, **properties) as capture:
         drained(capture)
         send("hello", "log", {"message": "hello there"})
+        eventually(lambda: drained(capture) == [] and "hello there" in caplog.messages)
         drained(capture)
         assert caplog.messages.count("hello there") == 1
 
@@ -174,7 +184,8 @@ def test_malformed_messages_are_logged_and_those_of_other_pipelines_ignored(
         assert text in caplog.text
 
 
-def test_a_broker_out_of_reach_stops_nothing(table: Database) -> None:
+def test_a_broker_out_of_reach_stops_nothing(table: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_module, "_FIRST_SECONDS", 0.5)
     given = {"signal__enabled__channels": "kafka", "signal__kafka__bootstrap__servers": "127.0.0.1:1"}
     with capturing(table, **GIVEN, **given) as capture:
         capture.step()
@@ -188,16 +199,14 @@ def test_signals_are_read_once_the_topic_is_readable(
     """As after any other look that the broker refused, such as one before the group has its coordinator."""
     produced(kafka, topic, ("t", {"type": "execute-snapshot", "data": SNAPSHOT}))
     with capturing(table, **GIVEN, **topic_of(kafka, topic)) as capture:
+        told = f"signals cannot be read from topic {topic}"
         with denied(kafka, topic):
+            eventually(lambda: drained(capture) + drained(capture) != [] or told in caplog.text)
             assert drained(capture) + drained(capture) == []
-        refusals = [text for text in caplog.messages if text.startswith(f"signals cannot be read from topic {topic}")]
+        refusals = [text for text in caplog.messages if text.startswith(told)]
         assert refusals[-1].endswith(f"failed; grant the user Read on the topic and on the group {topic}")
         assert len(refusals) == len(set(refusals)), "told at every look"
-        found: list[Any] = []
-        deadline = time.monotonic() + 30
-        while not found and time.monotonic() < deadline:
-            found = drained(capture)
-        assert keyed(found) == ALL
+        assert keyed(eventually(lambda: drained(capture))) == ALL
 
 
 def test_wrong_settings_are_an_error_that_names_them(table: Database) -> None:

@@ -37,4 +37,4 @@ def test_a_check_has_a_limit(connector: str) -> None:
         (finding,) = package.admin(config).checks()
     assert (finding.ok, finding.what) == (False, "Connection validation timed out after 300 ms")
     assert "raise connection.validation.timeout.ms" in (finding.remedy or "")
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 25, "the drivers' own limits are longer"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ from tailrace.config import Config
 from tailrace.connectors.postgres.snapshot import chunks
 from tests.behaviour.capture import capturing
 from tests.behaviour.signalling import GIVEN, ROWS, SIGNALS, drained, execute, keyed
+from tests.behaviour.streams import eventually
 from tests.conftest import Database
 
 Meanwhile = Callable[..., None]
@@ -117,6 +117,18 @@ def test_a_condition_may_name_the_table(database: Database, condition: str) -> N
     assert snapshot_of(database, f', "additional-condition": "{condition}"') == [("r", 2)]
 
 
+def until_commits_wait(database: Database) -> None:
+    """Wait until the server waits for standbys: once its checkpointer has read the settings, as before a checkpoint."""
+
+    def is_read() -> bool:
+        with database.connect() as connection:
+            connection.execute("SET synchronous_commit = local")
+            return connection.execute("SHOW synchronous_standby_names").fetchone() == ("nobody",)
+
+    eventually(is_read)
+    database.execute("CHECKPOINT")
+
+
 @pytest.mark.parametrize("read_only", ["true", "false"])
 def test_no_chunk_is_read_while_a_change_in_the_log_is_not_visible_yet(
     database: Database, read_only: str, caplog: pytest.LogCaptureFixture
@@ -134,7 +146,7 @@ def test_no_chunk_is_read_while_a_change_in_the_log_is_not_visible_yet(
         capture.step()
         database.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
         try:
-            time.sleep(0.5)
+            until_commits_wait(database)
             waiting.start()
             rows: list[Any] = []
             while not rows:

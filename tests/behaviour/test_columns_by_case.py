@@ -24,7 +24,7 @@ TABLES = (
 
 
 def until(condition: Callable[[], bool], pipeline: Following) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not condition():
         assert pipeline.failure is None, pipeline.failure
         assert time.monotonic() < deadline

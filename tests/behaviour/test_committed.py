@@ -24,7 +24,7 @@ def test_a_commit_that_is_not_flushed_yet_lies_before_no_position_that_is_read(d
     try:
         with closing(PostgresConnector(config)) as connector, database.connect() as writer:
             writer.execute("SET synchronous_commit = off")
-            deadline, key = time.monotonic() + 20, 0
+            deadline, key = time.monotonic() + 120, 0
             while True:
                 key += 1
                 writer.execute("INSERT INTO t VALUES (%s)", [key])

@@ -47,7 +47,7 @@ def pipeline(database: Database, folder: Path, sink: dict[str, Any]) -> Path:
 
 
 def until(is_so: Callable[[], Any], run: Run) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not is_so():
         assert time.monotonic() < deadline
         assert not run.await_(0.1), "the pipeline has ended"
@@ -123,7 +123,7 @@ def test_a_sink_without_tables_is_complete_as_a_whole(database: Database, quick:
         run.stop()
     watch = RunWatch(load(file))
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while watch.figures().status.complete_until is None:
             assert time.monotonic() < deadline
             time.sleep(0.05)

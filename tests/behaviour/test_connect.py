@@ -66,7 +66,7 @@ class Client:
 
     def close(self) -> None:
         """End the program."""
-        self._process.communicate(timeout=60)
+        self._process.communicate(timeout=120)
 
 
 @contextmanager
@@ -182,7 +182,6 @@ def test_a_history_has_every_version_once(case: Case, lake: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_the_replica_by_spark_follows_its_source(database: Database, tmp_path: Path) -> None:
     root, empty = tmp_path / "replica", tmp_path / "empty"
     empty.mkdir()

@@ -45,7 +45,7 @@ def pipeline(database: Database, folder: Path, *, repairs: bool) -> Path:
 
 
 def until(is_so: Callable[[], Any], run: Run) -> None:
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 200
     while not is_so():
         assert time.monotonic() < deadline
         assert not run.await_(0.2), "the pipeline has ended"
@@ -129,7 +129,7 @@ def test_wrong_rows_are_noticed_while_the_pipeline_runs_and_repaired(
 
 
 def until_metrics(watch: RunWatch) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while True:
         lines = exposition([watch.figures()]).decode().splitlines()
         if 'tailrace_table_differs{pipeline="shop",table="public.numbers"} 1.0' in lines:

@@ -8,6 +8,8 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,6 +20,7 @@ from tailrace.connectors.notifications import Notice
 from tailrace.pipeline import continuous
 from tailrace.pipeline.continuous import Continuous
 from tailrace.pipeline.definition import Definition, from_content
+from tailrace.pipeline.reconcile import ComparedTable, Reconciler
 from tailrace.pipeline.verified import Verified, to_text
 from tests.conformance.folder import FolderSource, install
 from tests.conformance.subject import KEY, NOTE, VALUE, Insert, Update
@@ -121,14 +124,21 @@ def test_a_pass_in_the_order_of_another_key_begins_again(stopped: Stopped) -> No
 
 
 def test_the_rate_and_the_share_of_the_time_bound_the_work(stopped: Stopped, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun = time.monotonic()
-    pause = Continuous(stopped.definition, File()).step()
-    worked = time.monotonic() - begun
-    assert 3 * worked < pause <= 4 * worked, "a fifth of the time"
+    now, compare = [100.0], Reconciler.compare
+
+    def compared(*arguments: Any) -> ComparedTable:
+        now[0] += 1.5
+        return compare(*arguments)
+
+    monkeypatch.setattr(Reconciler, "compare", compared)
+    monkeypatch.setattr(continuous, "time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
+    assert Continuous(stopped.definition, File()).step() == pytest.approx(6), "a fifth of the time"
     settings = stopped.definition.reconcile
     assert settings is not None
     slow = stopped.definition.model_copy(update={"reconcile": settings.model_copy(update={"rate": 1})})
-    assert 7 - worked * 2 < Continuous(slow, File()).step() <= 7
+    slowly = Continuous(slow, File())
+    monkeypatch.setattr(continuous, "_SHARE", 1.0)
+    assert slowly.step() == pytest.approx(5.5), "7 rows at one a second, less the time of the work"
     monkeypatch.setattr(continuous, "_PASS_SECONDS", 60.0)
     monkeypatch.setattr(continuous, "PART_ROWS", 50)
     watch = Continuous(stopped.definition, File())

@@ -342,7 +342,7 @@ def test_a_lock_for_a_snapshot_has_a_limit(source: Db2Source) -> None:
         began = time.monotonic()
         with pytest.raises(Db2Error), DIALECT.transaction(one, config):
             DIALECT.locked(one, config, source.id("orders"))
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
         other.end(commit=True)
     with DIALECT.transaction(one, config):
         DIALECT.locked(one, config, source.id("orders"))

@@ -174,7 +174,7 @@ def test_a_change_of_another_transaction_is_not_reported_twice(streaming: Captur
                 time.sleep(0.01)
             holder.execute("ALTER TABLE u RENAME TO t")
             holder.execute("COMMIT")
-            blocked.result(30)
+            blocked.result(120)
         late.execute("ALTER TABLE t ADD y int")
         late.execute("SAVEPOINT s")
         late.execute("ALTER TABLE t RENAME y TO yy")

@@ -90,7 +90,6 @@ def test_the_change_feed_makes_the_rows_of_the_source(database: Database, tmp_pa
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", [4, 5])
 def test_a_partitioned_replica_follows_renames(database: Database, tmp_path: Path, seed: int) -> None:
     draw = Random(seed)
@@ -110,7 +109,6 @@ def test_a_partitioned_replica_follows_renames(database: Database, tmp_path: Pat
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_a_partitioned_history(database: Database, tmp_path: Path) -> None:
     settings = {"partition_by": ["region"], "mode": "history", "table_properties": {"delta.enableChangeDataFeed": True}}
     with followed(database, tmp_path, **settings) as kept:

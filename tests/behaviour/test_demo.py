@@ -31,7 +31,7 @@ def test_the_replica_is_equal_in_the_end(
     output = io.StringIO()
     monkeypatch.setattr(demo_screen, "results", Console(file=output, width=160))
     monkeypatch.setattr(demo_screen, "PLAIN_SECONDS", 0.5)
-    assert Demo(demo_shop.TableShop(shop), tmp_path, Screen(), spark, lake=lake).run(8) == []
+    assert Demo(demo_shop.TableShop(shop), tmp_path, Screen(), spark, lake=lake).run(4) == []
     said = output.getvalue()
     assert f"replica: {sorted(demo_shop.TABLES)[0]} " in said
     assert said.count("  equal   ") == len(demo_shop.TABLES)

@@ -27,12 +27,10 @@ from tailrace.pipeline.definition import load
 from tailrace.pipeline.restarts import ClockWatch
 from tailrace.testing.kafka import EmbeddedKafka
 from tailrace.testing.postgres import EmbeddedPostgres
-from tests.behaviour.operated import Operated, operated
+from tests.behaviour.operated import PATIENCE, Operated, operated
 from tests.behaviour.test_operate import ALL, dropped, execute
 from tests.behaviour.test_restarts import planner
 from tests.behaviour.told import Showing, printed, told
-
-pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
@@ -292,8 +290,8 @@ def test_a_fault_is_told_alike_in_ten_seconds(
     cause, showing = FAULTS[fault]
     with operated(load(pipeline), spark) as asked:
         asked.until("streaming", ALL)
-        asked.eventually(lambda: asked.metric("tailrace_table_rows_total", table="public.orders") == 1, 60)
-        asked.eventually(lambda: asked.metric("tailrace_tables", state="complete") == 2, 60)
+        asked.eventually(lambda: asked.metric("tailrace_table_rows_total", table="public.orders") == 1, PATIENCE)
+        asked.eventually(lambda: asked.metric("tailrace_tables", state="complete") == 2, PATIENCE)
         with cause(Shop(server, pipeline, asked, spark)):
             told(asked, pipeline, showing, fault)
     assert "secret" not in str(printed(pipeline))
@@ -309,7 +307,7 @@ def test_kafka_that_is_killed(server: EmbeddedPostgres, pipeline: Path, spark: S
     try:
         with operated(load(pipeline), spark) as asked:
             asked.until("streaming", ALL)
-            asked.eventually(lambda: asked.metric("tailrace_events_total") == 1, 60)
+            asked.eventually(lambda: asked.metric("tailrace_events_total") == 1, PATIENCE)
             broker.kill()
             away, words = ("tailrace_sink_up", {}, 0.0), f"Kafka at {broker.bootstrap} does not answer"  # type: ignore[var-annotated]
             told(asked, pipeline, Showing(("sink away",), words, "bootstrap.servers", series=away), "Kafka killed")
@@ -338,7 +336,7 @@ def test_a_disk_that_is_full(server: EmbeddedPostgres, pipeline: Path, spark: Sp
     pipeline.write_text(yaml.safe_dump(content), encoding="utf-8")
     with operated(load(pipeline), spark) as asked:
         asked.until("streaming", ALL)
-        asked.eventually(lambda: asked.metric("tailrace_table_rows_total", table="public.orders") == 1, 60)
+        asked.eventually(lambda: asked.metric("tailrace_table_rows_total", table="public.orders") == 1, PATIENCE)
         filled = subprocess.run(["dd", "if=/dev/zero", f"of={small_disk / 'filler'}"], capture_output=True, check=False)
         assert b"No space left" in filled.stderr
         execute(server, pipeline, "INSERT INTO orders VALUES (2, 'b')")

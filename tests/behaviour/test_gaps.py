@@ -282,8 +282,15 @@ def copied(server: EmbeddedPostgres) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("grown", [False, True], ids=["behind", "grown beyond"])
-@pytest.mark.parametrize("mode", ["initial", "when_needed"])
+@pytest.mark.parametrize(
+    ("grown", "mode"),
+    [
+        pytest.param(False, "initial", id="behind, initial"),
+        pytest.param(True, "when_needed", id="grown beyond, when_needed"),
+        pytest.param(False, "when_needed", id="behind, when_needed", marks=pytest.mark.long),
+        pytest.param(True, "initial", id="grown beyond, initial", marks=pytest.mark.long),
+    ],
+)
 def test_a_restored_server(small: EmbeddedPostgres, grown: bool, mode: str) -> None:
     """An older copy of the server, with its slot; and one that was restored to a point in time and has gone on."""
     database = Database(small, "postgres")

@@ -45,7 +45,7 @@ EXCHANGES = (
 
 def compared(pipeline: Following, *tables: str) -> None:
     """Wait until tables of the replica print as those of the source."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 200
     for table in tables:
         while (held := printed(pipeline, table)) != (there := source(pipeline, table)):
             assert time.monotonic() < deadline, (table, held, there)
@@ -80,7 +80,9 @@ def printed(pipeline: Following, table: str) -> list[str]:
     return sorted(str(tuple(str(value) for value in row.values())) for row in rows.to_pylist())
 
 
-@pytest.mark.parametrize("rows", [500_000, 1], ids=["at once", "in parts"])
+@pytest.mark.parametrize(
+    "rows", [pytest.param(500_000, id="at once", marks=pytest.mark.long), pytest.param(1, id="in parts")]
+)
 def test_keys_that_are_unique_at_commit_alone(database: Database, tmp_path: Path, rows: int) -> None:
     database.execute(*DEFERRED)
     with following(database, tmp_path, message__key__columns="public.m:slug") as pipeline:
@@ -134,7 +136,7 @@ ALIKE = (
 )
 
 
-@pytest.mark.parametrize("identity", ["DEFAULT", "FULL"])
+@pytest.mark.parametrize("identity", ["DEFAULT", pytest.param("FULL", marks=pytest.mark.long)])
 def test_keys_that_are_equal_and_not_identical(database: Database, tmp_path: Path, identity: str) -> None:
     """And keys that a number cannot hold. Each table's key changes within its value, in one and in two steps."""
     tables = [f"t{number}" for number in range(len(ALIKE))]
@@ -157,7 +159,7 @@ def test_keys_that_are_equal_and_not_identical(database: Database, tmp_path: Pat
                 f"DELETE FROM {table} WHERE n = 4",
             )
         rows = ["{1,a2}", "{2,b2}", "{3,c2}", "{5,e}"]
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 200
         for table, (kind, one, other) in zip(tables, ALIKE, strict=True):
             while (found := values(pipeline, table)) != rows:
                 assert time.monotonic() < deadline, (kind, one, other, found, held(pipeline, table))

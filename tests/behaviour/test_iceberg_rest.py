@@ -28,7 +28,6 @@ def until(run: Run, is_so: Callable[[], bool], seconds: float = 120) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_a_pipeline_goes_on_through_a_rest_catalog(database: Database, spark: SparkSession, tmp_path: Path) -> None:
     if reason := why_not_here():
         pytest.skip(reason)

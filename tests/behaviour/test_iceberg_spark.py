@@ -13,7 +13,7 @@ from tests.behaviour.test_spark_versions import python
 from tests.servers.iceberg_java import runtime, why_not_here
 from tests.unit.sinks.iceberg.lake import BAG, ORDERS, Lake, order, write_newer_metadata
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.long
 RELEASE = "4.1"
 PROGRAM = """
 import json, sys

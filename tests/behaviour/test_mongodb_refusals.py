@@ -21,7 +21,7 @@ def problems(servers: ReplicaSet, options: str, **given: str) -> list[Finding]:
 def test_another_name_of_the_set_is_an_error_after_one_try(mongodb: ReplicaSet) -> None:
     begun = time.monotonic()
     (found,) = problems(mongodb, "replicaSet=rsX&serverSelectionTimeoutMS=1000", **{"mongodb.user": USER})
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 60, "tries without end would take longer than a test may"
     assert "no server can be reached" in found.what
     assert "replicaSet must be the set's name" in str(found.remedy)
 

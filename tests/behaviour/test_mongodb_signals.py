@@ -27,13 +27,13 @@ def source(mongodb: ReplicaSet) -> Iterator[MongoSource]:
 
 @pytest.mark.parametrize("kind", ["incremental", "blocking"])
 def test_a_slow_condition_is_given_up(source: MongoSource, caplog: pytest.LogCaptureFixture, kind: str) -> None:
-    with pipeline(MongoSubject(), source, mongodb__socket__timeout__ms="1000") as line:
+    with pipeline(MongoSubject(), source, mongodb__socket__timeout__ms="2000") as line:
         source.commit(*(Insert(line.table, row(key)) for key in range(2, 100)))
         line.steps()
         began = time.monotonic()
         line.ask("slow", SLOW, kind)
         assert line.steps() == []
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60, "it takes no end"
         assert "exceeded time limit" in caplog.text
         source.commit(Insert(line.table, row(200)))
         line.ask("good", "{_id: 200}", kind)

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import tailrace
+from tests.behaviour.streams import started
 from tests.conftest import Database
 
 
@@ -24,7 +25,7 @@ def test_changes_are_counted_in_sparks_progress(
         """What the micro-batches of one run have counted; each is looked at twice."""
         changes = tailrace.observe(spark.readStream.format("postgres-cdc").options(**options).load())
         writer = changes.writeStream.option("checkpointLocation", str(tmp_path / "state"))
-        query = writer.trigger(availableNow=True).foreachBatch(look).start()
+        query = started(writer.trigger(availableNow=True).foreachBatch(look))
         query.awaitTermination()
         found = [each.observedMetrics["tailrace"].asDict() for each in query.recentProgress if each.observedMetrics]
         newest.extend(json.loads(each.pop("newest", None) or "[]") for each in found)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from tests.behaviour.streams import started
 from tests.conftest import Database
 
 INSERT = "INSERT INTO orders SELECT n, repeat('y', 200) FROM generate_series({}, {}) n"
@@ -61,7 +62,7 @@ def test_a_query_resumes_and_reads_each_change_once(spark: SparkSession, databas
     def run(pace: str | None, **trigger: bool | str) -> None:
         given = options if pace is None else {**options, "tailrace.pace": pace}
         writer = spark.readStream.format(name).options(**given).load().writeStream.foreachBatch(take)
-        query = writer.option("checkpointLocation", str(tmp_path)).trigger(**trigger).start()  # type: ignore[arg-type]
+        query = started(writer.option("checkpointLocation", str(tmp_path)).trigger(**trigger))  # type: ignore[arg-type]
         try:
             if "availableNow" in trigger:
                 query.awaitTermination()

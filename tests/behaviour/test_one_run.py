@@ -67,14 +67,14 @@ def test_in_a_session_of_the_user(
     first = Pipeline(wanted, spark).start()
     with pytest.raises(ConfigError, match="the checkpoint is in use by another run: process"):
         Pipeline(wanted, spark).start()
-    eventually(lambda: first.progress().events == 1)
+    eventually(lambda: first.await_(0.1) or first.progress().events == 1)
     first.stop()
     assert not file.exists()
     second = Pipeline(wanted, spark).start()
-    eventually(lambda: second.progress().batch is not None)
+    eventually(lambda: second.await_(0.1) or second.progress().batch is not None)
     database.execute("DROP PUBLICATION pub", "INSERT INTO t VALUES (2)")
     with pytest.raises(TailraceError, match="publication"):
-        second.await_(100)
+        second.await_(200)
     assert not file.exists(), "nor does a run that failed leave it"
     second.stop()
 
@@ -86,10 +86,10 @@ def test_a_run_whose_lease_another_one_has_taken_ends(
     database.execute("CREATE TABLE t (id int PRIMARY KEY)")
     monkeypatch.setattr(lease, "RENEW_SECONDS", 0.2)
     run = Pipeline(definition(database, tmp_path, trigger="100ms"), spark).start()
-    eventually(lambda: run.progress().batch is not None)
+    eventually(lambda: run.await_(0.1) or run.progress().batch is not None)
     LocalFile(tmp_path / "state" / "lease.json").write(Owner.me().content)
     with pytest.raises(ConfigError, match="in use by another run"):
-        run.await_(60)
+        run.await_(200)
     run.stop()
 
 

@@ -127,7 +127,7 @@ def program(database: Database, folder: Path, master: str = "local[2]") -> Itera
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def until(condition: Callable[[], object], seconds: float = 30) -> None:
+def until(condition: Callable[[], object], seconds: float = 120) -> None:
     """Wait for a condition."""
     deadline = time.monotonic() + seconds
     while not condition():

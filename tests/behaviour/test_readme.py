@@ -30,11 +30,17 @@ def shown(marker: str) -> str:
 
 
 def ran(script: str, folder: Path, password: str) -> str:
-    """What a script prints that runs in a folder and a process of its own."""
+    """What a script prints that runs in a folder and a process of its own, with a Java that starts sooner."""
+    quick = {"spark.ui.enabled": "false", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in quick.items()))
     environment = {**os.environ, "PGPASSWORD": password, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=240
-    )
+    environment["SPARK_CONF_DIR"] = str(folder)
+    for _ in range(4):
+        done = subprocess.run(
+            [sys.executable, "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=240
+        )
+        if "failed to connect back" not in done.stderr:  # a busy machine took longer than Spark waits (10 s)
+            break
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

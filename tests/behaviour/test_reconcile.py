@@ -33,7 +33,7 @@ ITEMS = (
 )
 
 
-def compared(pipeline: Following, name: str, timeout: float = 20, *, mend: bool = False) -> ReconcileReport:
+def compared(pipeline: Following, name: str, timeout: float = 120, *, mend: bool = False) -> ReconcileReport:
     """The report on one table."""
     reconciler = Reconciler(pipeline.definition, timeout)
     (table,) = reconciler.tables([name])

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from tailrace.cli.main import app
 from tailrace.pipeline.definition import load
 from tailrace.pipeline.runner import Pipeline
+from tests.behaviour.streams import followed
 from tests.behaviour.test_reconcile import ITEMS, traffic
 from tests.conftest import Database
 
@@ -50,7 +51,8 @@ def pipeline(database: Database, spark: SparkSession, tmp_path: Path) -> Iterato
     file = tmp_path / "pipeline.yaml"
     file.write_text(yaml.safe_dump(content), encoding="utf-8")
     run = Pipeline(load(file), spark).start()
-    yield file
+    with followed(run):
+        yield file
     run.stop()
 
 

@@ -27,7 +27,7 @@ def closed_standby() -> Iterator[EmbeddedPostgres]:
         (server.data_dir / "standby.signal").touch()
         server.settings |= {"hot_standby": "off"}
         server._serve()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while pq.PGconn.ping(server.dsn().encode()) != pq.Ping.REJECT:
             assert time.monotonic() < deadline
             time.sleep(0.05)

@@ -215,7 +215,7 @@ def test_an_answer_that_takes_longer_than_is_set_is_none() -> None:
         before = time.monotonic()
         with pytest.raises(SinkAwayError, match="ReadTimeout"):
             asked(address)
-        assert time.monotonic() - before < 10
+        assert time.monotonic() - before < 60
 
 
 class _Moded(_Asked):

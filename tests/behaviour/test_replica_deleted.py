@@ -44,9 +44,9 @@ def begun(spark: SparkSession, database: Database, definition: Definition, root:
     """A pipeline that has read the table t and follows its log."""
     database.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1), (2)")
     running = Pipeline(definition, session=spark).start()
-    eventually(lambda: ids(root) == {1, 2})
+    eventually(lambda: running.await_(0.1) or ids(root) == {1, 2})
     database.execute("INSERT INTO t VALUES (3)")
-    eventually(lambda: ids(root) == {1, 2, 3})
+    eventually(lambda: running.await_(0.1) or ids(root) == {1, 2, 3})
     return running
 
 
@@ -83,7 +83,7 @@ def test_a_replica_that_is_older_than_its_checkpoint_is_incomplete_and_read_agai
     running = Pipeline(definition, session=spark).start()
     try:
         database.execute("INSERT INTO t VALUES (4)", "DELETE FROM t WHERE id = 1")
-        eventually(lambda: ids(root) == {2, 3, 4})
+        eventually(lambda: running.await_(0.1) or ids(root) == {2, 3, 4})
     finally:
         running.stop()
     shutil.rmtree(root)
@@ -110,7 +110,7 @@ def test_a_replica_that_somebody_else_wrote_is_told(
         else:
             write_deltalake(table, read_table(str(root), "public.t").slice(0, 1), mode="append")
         database.execute("INSERT INTO t VALUES (4)")
-        eventually(lambda: 4 in ids(root))
+        eventually(lambda: running.await_(0.1) or 4 in ids(root))
         eventually(lambda: state_of(definition)[0] == "incomplete")
         why = state_of(definition)[1]
         said = "restored to an older version" if by == "restore" else "(WRITE), which is not this pipeline"
@@ -136,7 +136,7 @@ def test_maintenance_by_others_leaves_a_replica_complete(
         table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
         table.alter.set_table_properties({"comment": "orders"}, raise_if_not_exists=False)
         database.execute("INSERT INTO t VALUES (4)")
-        eventually(lambda: ids(root) == {1, 2, 3, 4})
+        eventually(lambda: running.await_(0.1) or ids(root) == {1, 2, 3, 4})
         assert state_of(definition) == ("complete", None)
     finally:
         running.stop()

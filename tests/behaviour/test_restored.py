@@ -46,8 +46,7 @@ def streaming(capture: Capture) -> None:
 
 def fill(database: Database, capture: Capture) -> None:
     """Write other things until the log is well beyond the checkpoint."""
-    for _ in range(500):
-        database.execute("INSERT INTO other VALUES (repeat('x', 5000))")
+    database.execute(*["INSERT INTO other VALUES (repeat('x', 5000))"] * 500)
     with database.connect() as connection:
         query = "SELECT pg_current_wal_flush_lsn() > %s::pg_lsn"
         assert connection.execute(query, [capture.offset["position"]]).fetchone() == (True,)

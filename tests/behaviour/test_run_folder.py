@@ -81,7 +81,7 @@ def send(asked: Asked, method: str, path: str, token: str = "t0ken", body: Any =
     headers, data = {"Authorization": f"Bearer {token}"}, None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(asked.url + path, data, headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return response.status, json.loads(response.read() or b"null")
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read() or b"null")
@@ -130,7 +130,7 @@ def test_a_pipeline_that_fails_does_not_stop_the_others_and_files_are_followed(
         until(asked, good=None, bad="streaming")
         asked.eventually(lambda: not (tmp_path / "state_good" / "lease.json").exists(), 30)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(240) == 0
     assert not (tmp_path / "state_bad" / "lease.json").exists()
     found = lines(folder)
     assert {"good", "bad"} <= {line.get("pipeline") for line in found}
@@ -160,7 +160,7 @@ def connect_steers_them(asked: Asked, database: Database) -> None:
     assert send(asked, "PUT", "/connectors/good/resume") == (202, None)
     until(asked, good="streaming")
     assert send(asked, "POST", "/connectors/good/restart?includeTasks=true")[0] == 202
-    asked.eventually(lambda: asked.metric("tailrace_starts_total", pipeline="good") == 3, 60)
+    asked.eventually(lambda: asked.metric("tailrace_starts_total", pipeline="good") == 3, 240)
     until(asked, good="streaming")
     assert send(asked, "PUT", "/connectors/none/pause")[0] == 404
 
@@ -218,7 +218,7 @@ def test_one_file_is_served_paused_and_resumed_and_ends_by_a_signal(database: Da
         assert send(asked, "PUT", "/connectors/one/pause") == (202, None)
         until(asked, one="paused")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(240) == 0
     assert {line.get("pipeline") for line in lines(file)} == {"one"}
 
 
@@ -233,9 +233,9 @@ def connect_steers_it(asked: Asked, database: Database) -> None:
     assert asked.metric("tailrace_events_total", pipeline="one") == 1
     assert send(asked, "PUT", "/connectors/one/resume") == (202, None)
     until(asked, one="streaming")
-    asked.eventually(lambda: asked.metric("tailrace_events_total", pipeline="one") == 2, 60)
+    asked.eventually(lambda: asked.metric("tailrace_events_total", pipeline="one") == 2, 240)
     assert send(asked, "POST", "/connectors/one/restart")[0] == 204
-    asked.eventually(lambda: asked.metric("tailrace_starts_total", pipeline="one") == 3, 60)
+    asked.eventually(lambda: asked.metric("tailrace_starts_total", pipeline="one") == 3, 240)
     until(asked, one="streaming")
 
 

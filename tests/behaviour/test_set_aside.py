@@ -40,7 +40,6 @@ def rows(root: Path, table: str) -> dict[int, Any]:
     return {row["id"]: row["born"] for row in read_table(str(root), table).to_pylist()} if folder.exists() else {}
 
 
-@pytest.mark.timeout(400)
 def test_one_table_is_set_aside_seen_and_read_again(
     spark: SparkSession, database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

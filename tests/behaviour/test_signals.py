@@ -279,7 +279,7 @@ def test_a_blocking_snapshot_is_exact(table: Database, capture: Capture) -> None
 
 
 @pytest.mark.parametrize("kind", ["incremental", "blocking"])
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
 def test_under_traffic_no_key_ever_steps_back(table: Database, seed: int, kind: str) -> None:
     with capturing(table, **GIVEN) as capture:
         capture.step()

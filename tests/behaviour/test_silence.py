@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -19,14 +22,16 @@ from tailrace.connectors.postgres.snapshot import transfer
 from tailrace.errors import SourceError
 from tests.behaviour.capture import capturing, rows
 from tests.behaviour.proxies import DROP, FORWARD, STALL, Link, Proxy, proxy
+from tests.behaviour.streams import eventually
 from tests.conftest import Database
 
 TABLE = ("CREATE TABLE t (id int PRIMARY KEY, text text)", "INSERT INTO t VALUES (0, 'x')")
 # How long what went silent is waited for, in these tests.
 QUIET = 0.5
 # Within which everything has to go on or to end, on a machine that may be busy.
-DEADLINE = 30
+DEADLINE = 120
 MODES = [STALL, DROP]
+ONE_OF_THEM = [STALL, pytest.param(DROP, marks=pytest.mark.long)]
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +84,7 @@ def test_a_planner_reconnects(database: Database, between: Proxy, mode: str) -> 
         assert ids(capture.step()) == list(range(1, 11))
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ONE_OF_THEM)
 def test_a_planner_ends_with_an_error_when_nothing_answers(database: Database, between: Proxy, mode: str) -> None:
     with capturing(database, **behind(between, errors__max__retries="1")) as capture:
         capture.step()
@@ -95,8 +100,15 @@ def test_a_planner_waits_until_the_network_is_back(
         capture.step()
         insert(database, 1, 10)
         between.spoil(STALL, for_all=True)
-        threading.Timer(4, between.heal).start()
-        assert ids(capture.step()) == list(range(1, 11))
+
+        def heal() -> None:
+            eventually(lambda: "trying again" in caplog.text)
+            between.heal()
+
+        with ThreadPoolExecutor(1) as pool:
+            healed = pool.submit(heal)
+            assert ids(capture.step()) == list(range(1, 11))
+            healed.result()
     assert "trying again" in caplog.text
     assert "start again" not in caplog.text
 
@@ -123,10 +135,16 @@ def test_what_a_lost_connection_held_is_free(database: Database, between: Proxy)
         connect(capture.config) as other,
     ):
         silent.execute("SELECT pg_advisory_lock(7)")
-        between.links[1].mode = STALL  # the first is the planner's
+        (link,) = [each for each in between.links if each.client.getpeername() == own_address(silent)]
+        link.mode = STALL
         with pytest.raises(psycopg.OperationalError, match="connection is lost"):
             silent.execute("SELECT 1")
         other.execute("SELECT pg_advisory_lock(7)")
+
+
+def own_address(connection: psycopg.Connection[Any]) -> Any:
+    with socket.socket(fileno=os.dup(connection.fileno())) as own:
+        return own.getsockname()
 
 
 @pytest.mark.long
@@ -150,7 +168,7 @@ def test_a_limit_of_silence_that_the_user_sets(database: Database, between: Prox
 # The stream
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ONE_OF_THEM)
 def test_a_stream_that_goes_silent_while_it_is_read(
     database: Database, between: Proxy, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,7 +237,7 @@ def test_a_server_that_is_silent_for_long_gets_more_time_at_each_try(
 
 
 @pytest.mark.parametrize("binary_bytes", [1, 1 << 40])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ONE_OF_THEM)
 def test_a_snapshot_that_goes_silent(
     database: Database, between: Proxy, mode: str, binary_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,14 +42,14 @@ def test_the_slot_goes_when_a_pipeline_ends_or_is_stopped(
     database.execute("INSERT INTO t VALUES (2)")
     # The position is lost, and when_needed reads the table again.
     stopped = Pipeline(pipeline(database, tmp_path, "true", trigger="100ms"), spark).start()
-    eventually(lambda: stopped.progress().events == 2)
+    eventually(lambda: stopped.await_(0.1) or stopped.progress().events == 2)
     database.execute("INSERT INTO t VALUES (3)")
-    eventually(lambda: stopped.progress().events == 3)
+    eventually(lambda: stopped.await_(0.1) or stopped.progress().events == 3)
     stopped.stop(is_pause=True)
     assert slots(database) == 1
     database.execute("INSERT INTO t VALUES (4)")
     resumed = Pipeline(pipeline(database, tmp_path, "true", trigger="100ms"), spark).start()
-    eventually(lambda: resumed.progress().events == 1)
+    eventually(lambda: resumed.await_(0.1) or resumed.progress().events == 1)
     resumed.stop()
     assert slots(database) == 0
 
@@ -57,10 +57,10 @@ def test_the_slot_goes_when_a_pipeline_ends_or_is_stopped(
 def test_the_slot_stays_when_a_pipeline_fails(database: Database, spark: SparkSession, tmp_path: Path) -> None:
     database.execute("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
     running = Pipeline(pipeline(database, tmp_path, "true", trigger="100ms"), spark).start()
-    eventually(lambda: running.progress().events == 1)
+    eventually(lambda: running.await_(0.1) or running.progress().events == 1)
     database.execute("DROP PUBLICATION pub", "INSERT INTO t VALUES (2)")
     with pytest.raises(TailraceError):
-        running.await_(100)
+        running.await_(200)
     running.stop()
     assert slots(database) == 1
 

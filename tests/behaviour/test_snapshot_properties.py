@@ -70,12 +70,13 @@ def test_shared_locks_keep_tables_from_being_altered_while_the_snapshot_is_read(
     database.execute(*TABLE)
     with capturing(database, snapshot__locking__mode="shared") as capture, database.connect() as other:
         splits = capture.plan()
-        other.execute("SET lock_timeout = 200")
         other.execute("INSERT INTO t VALUES (2)")
+        other.execute("SET lock_timeout = 200")
         with pytest.raises(psycopg.errors.LockNotAvailable):
             other.execute("ALTER TABLE t ADD COLUMN more int")
         assert len([row for split in splits for chunk in capture.reader.read(split) for row in chunk.batches]) == 1
         assert ids(capture) == [2]
+        other.execute("RESET lock_timeout")
         other.execute("ALTER TABLE t ADD COLUMN more int")
 
 

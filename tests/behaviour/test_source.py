@@ -122,7 +122,7 @@ def test_the_shape_table_takes_one_table(spark: SparkSession, shop: Database) ->
     assert "table.include.list" in str(caught.value)
 
 
-@pytest.mark.parametrize("trigger", [{"availableNow": True}, {"once": True}])
+@pytest.mark.parametrize("trigger", [{"availableNow": True}, pytest.param({"once": True}, marks=pytest.mark.long)])
 def test_a_run_that_ends_by_itself(
     spark: SparkSession, shop: Database, tmp_path: Path, trigger: dict[str, Any]
 ) -> None:

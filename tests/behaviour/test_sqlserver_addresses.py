@@ -65,12 +65,12 @@ def resolved(monkeypatch: pytest.MonkeyPatch, silent: str) -> None:
 @pytest.mark.usefixtures("resolved")
 @pytest.mark.parametrize("encrypt", ["false", "true"])
 def test_the_address_of_a_listener_that_answers_is_taken(sqlserver: SqlServer, encrypt: str) -> None:
-    given = {"driver__encrypt": encrypt, "driver__trustServerCertificate": "true"}
+    given = {"driver__encrypt": encrypt, "driver__trustServerCertificate": "true", "driver__loginTimeout": "60"}
     config = registry.named("sqlserver").load().resolve(properties(sqlserver, **given))
     begun = time.monotonic()
     with closing(client.connect(config)) as connection:
         assert connection.value("SELECT 1") == 1
-    assert time.monotonic() - begun < 4, "the other address is not waited for"
+    assert time.monotonic() - begun < 50, "the other address is not waited for"
     assert "MultiSubnetFailover={Yes};" in arrow_client._settings(config, None)
 
 
@@ -89,6 +89,7 @@ def test_the_port_of_a_named_instance_is_that_of_the_browser(
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as browser:
         browser.bind(("127.0.0.1", 0))
         monkeypatch.setattr(address, "_BROWSER_PORT", browser.getsockname()[1])
+        monkeypatch.setattr(address, "_BROWSER_S", 60.0)
         told = f"ServerName;DOUBLE;InstanceName;{INSTANCE};IsClustered;No;Version;16.0.1000.6;tcp;{sqlserver.port};;"
 
         def answer() -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 from contextlib import closing, suppress
 from itertools import cycle
+from typing import Any
 
 import pymssql
 import pytest
@@ -22,6 +23,8 @@ from tests.conformance.sqlserver import LOGIN, SqlServerSource
 from tests.servers.sqlserver.tsql.errors import SqlError, error
 
 FAST = {"retriable__restart__connector__wait__ms": "50"}
+# The statements of an incremental snapshot: what reads a chunk, and what marks its window.
+CHUNK, MARK = r"SELECT TOP \d+ CONVERT.* AS k0, \[id\]", r"INSERT INTO .*signals.* VALUES"
 # What log-ins get while a server starts, while a database is recovered or restored, or goes to another node.
 PHASES = {
     "it is paused": (17142,),
@@ -122,8 +125,15 @@ def test_a_snapshot_that_a_deadlock_or_a_lock_ends_is_read_again(source: SqlServ
     stream.close()
 
 
-@pytest.mark.parametrize("number", [1205, 596])
-@pytest.mark.parametrize("pattern", [r"SELECT TOP \d+ CONVERT.* AS k0, \[id\]", r"INSERT INTO .*signals.* VALUES"])
+@pytest.mark.parametrize(
+    ("pattern", "number"),
+    [
+        (CHUNK, 1205),
+        (MARK, 596),
+        pytest.param(CHUNK, 596, marks=pytest.mark.long),
+        pytest.param(MARK, 1205, marks=pytest.mark.long),
+    ],
+)
 def test_chunks_and_their_marks_that_a_deadlock_ends_are_tried_again(
     source: SqlServerSource, monkeypatch: pytest.MonkeyPatch, pattern: str, number: int
 ) -> None:
@@ -134,11 +144,14 @@ def test_chunks_and_their_marks_that_a_deadlock_ends_are_tried_again(
     with stepping("sqlserver", source, table__include__list=r"dbo\.orders", **given, **FAST) as stream:
         source.run("INSERT INTO orders VALUES (1, 1, N'a')")
         source.signal("s", "execute-snapshot", json.dumps({"data-collections": [f"{source.name}.dbo.orders"]}))
-        before, found = faults.reported, []
+        before = faults.reported
+        found: list[dict[str, Any]] = []
         with faults.statements(pattern, *errors(source, number), times=2):
-            for _ in range(6):
+            deadline = time.monotonic() + 60
+            while len(found) < 2 and time.monotonic() < deadline:
                 found += [event for event in stream.step()[0] if event["source"]["table"] == "orders"]
-                time.sleep(0.2)
+                time.sleep(0.05)
+        found += [event for _ in range(2) for event in stream.step()[0] if event["source"]["table"] == "orders"]
         assert faults.reported > before
     assert [event["op"] for event in found] == ["c", "r"]
 

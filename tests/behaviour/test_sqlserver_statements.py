@@ -134,7 +134,7 @@ def signal(source: SqlServerSource, stream: Stepped, kind: str, condition: str =
 def renewed(source: SqlServerSource, stream: Stepped, sent: set[str]) -> None:
     """A column is added, and the pipeline makes a capture instance that has it: it looks once a second."""
     source.run("ALTER TABLE orders ADD extra int")
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while not any("orders_tailrace1" in statement for statement in sent):
         assert time.monotonic() < until, "no new capture instance"
         source.run("UPDATE orders SET v = v + 1 WHERE id = 1")

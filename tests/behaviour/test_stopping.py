@@ -65,7 +65,7 @@ def running(pipeline: Path) -> Iterator[subprocess.Popen[str]]:
     finally:
         if process.poll() is None:
             to_all(process, signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
 
 
 def stderr_of(pipeline: Path) -> str:
@@ -75,11 +75,11 @@ def stderr_of(pipeline: Path) -> str:
 def ends(process: subprocess.Popen[str], pipeline: Path, code: int) -> None:
     """The process ends with that code, says little, and leaves no process behind."""
     family = descendants(process.pid)
-    assert process.wait(timeout=90) == code, stderr_of(pipeline)
+    assert process.wait(timeout=240) == code, stderr_of(pipeline)
     assert "Traceback" not in stderr_of(pipeline), stderr_of(pipeline)
     assert "Error" not in stderr_of(pipeline), stderr_of(pipeline)
     assert len(stderr_of(pipeline).splitlines()) <= 4, stderr_of(pipeline)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while left := [pid for pid in family if Path(f"/proc/{pid}/exe").exists()]:
         assert time.monotonic() < deadline, left
         time.sleep(0.1)

@@ -133,6 +133,11 @@ def test_a_table_that_cannot_be_added_is_logged_and_nothing_stops(
 
 
 @pytest.mark.parametrize("kind", ["incremental", pytest.param("blocking", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "capture",
+    ["filtered", *(pytest.param(mode, marks=pytest.mark.long) for mode in MODES if mode != "filtered")],
+    indirect=True,
+)
 def test_under_traffic_a_table_is_added_exactly(capture: Capture, kind: str) -> None:
     over = threading.Event()
     database = capture.database

@@ -335,7 +335,7 @@ def test_a_run_that_lost_its_connection_takes_the_lock_again_or_ends(database: D
 def test_a_lock_that_a_dead_planner_left_is_waited_for(
     database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(control, "_GRACE_SECONDS", 30.0)
+    monkeypatch.setattr(control, "_GRACE_SECONDS", 200.0)
     script = (
         "import psycopg, sys; from tailrace.connectors.postgres.server.control import take; "
         "from tailrace.connectors.postgres.config import resolve; "

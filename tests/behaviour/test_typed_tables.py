@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 import tailrace
 from tailrace.errors import ConfigError
 from tailrace.spark.changes import Tables
-from tests.behaviour.streams import Stream, properties
+from tests.behaviour.streams import Stream, properties, started
 from tests.behaviour.test_readme import shown
 from tests.conftest import Database
 
@@ -75,7 +75,7 @@ def test_each_layout_unchanged_values_and_positions(spark: SparkSession, shop: D
     def run() -> None:
         frame = Stream(spark, properties(shop, shape="arrow"), tmp_path).frame()
         writer = frame.writeStream.foreachBatch(keep).option("checkpointLocation", str(tmp_path / "checkpoint"))
-        assert writer.trigger(availableNow=True).start().awaitTermination(120)
+        assert started(writer.trigger(availableNow=True)).awaitTermination(250)
 
     run()
     assert [(table, key, len(rows)) for table, key, _, rows in found] == [("public.orders", ("id",), 2)]

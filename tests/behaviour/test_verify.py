@@ -137,7 +137,7 @@ def test_what_a_killed_run_has_left_is_dropped_by_a_command(
         process = started(place, tmp_path / "report.json")
         read_until(process, "rows.events")
         process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
         assert place.left()
         arguments = [*COMMAND, place.url]
         environment = {**os.environ, **place.environment}

@@ -24,7 +24,7 @@ from tailrace.sinks.replica.sink import read_table
 from tests.conformance.subject import KEY, Row, Source, Subject
 
 PREFIX = "shop"
-PATIENCE_S = 60
+PATIENCE_S = 200
 STARTS = 5
 # Exit codes of `check` for a pipeline that can run: no finding, or warnings.
 READY = (0, 3)

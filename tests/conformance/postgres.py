@@ -142,7 +142,7 @@ class PostgresSource(Source):
     @override
     def lose_position(self, pipeline: str) -> None:
         """Who still reads is ended first."""
-        slot, deadline = self._slot(pipeline), time.monotonic() + 30
+        slot, deadline = self._slot(pipeline), time.monotonic() + 120
         ends = "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = %s AND active"
         while True:
             try:
@@ -211,6 +211,11 @@ class PostgresSubject(Subject):
         {
             *("a_table_is_added_under_load", "a_snapshot_under_load_leaves_a_replica_equal"),
             *("a_replica_that_was_deleted_is_read_again[items]", "more_signals_than_are_read_never_stop_a_pipeline"),
+            *(
+                f"{behaviour}[{mode}]"
+                for behaviour in ("a_mode_reads_the_tables_at_its_first_start", "a_restart_resumes_as_its_mode_says")
+                for mode in ("always", "configuration_based")
+            ),
         }
     )
 

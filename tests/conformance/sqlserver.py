@@ -228,7 +228,7 @@ class SqlServerSubject(Subject):
         DECIDED_ONCE
         | OF_BLOCKING_SIGNALS
         | {
-            "a_plug_in_that_is_not_there_is_named",
+            *("a_plug_in_that_is_not_there_is_named", "a_stream_has_rows_in_each_shape"),
             *("a_table_is_added_under_load", "kafka_has_each_event_once", "a_table_is_removed_under_load"),
             *("a_table_is_added_by_a_blocking_snapshot", "reconcile_finds_and_repairs_wrong_rows"),
             *("a_snapshot_under_load_leaves_a_replica_equal", "a_snapshot_of_several_batches_resumes_where_it_was"),

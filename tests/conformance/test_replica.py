@@ -21,7 +21,7 @@ from tests.conformance.pipelines import Line, by_key
 from tests.conformance.subject import KEY, NOTE, VALUE, Delete, Insert, Row, Subject, Update
 from tests.conformance.traffic import traffic
 
-TIMEOUT_S = 100
+TIMEOUT_S = 200
 
 
 def row(key: int) -> Row:

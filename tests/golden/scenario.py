@@ -26,14 +26,16 @@ from tailrace.override import override
 from tailrace.pipeline.checkpoint import position
 from tailrace.spark.reader import ChangeReader
 from tailrace.spark.source import ChangeDataSource
+from tests.behaviour.streams import started
 from tests.golden.avro_records import AvroReader, read, recorded, uses_registry
 from tests.golden.avro_records import registry as registry_of_records
 from tests.golden.compare import HEARTBEATS, Event, compare
 from tests.golden.databases.database import GoldenServer
 from tests.golden.script import Directive
 
-SETTLE_SECONDS = 0.5
-PATIENCE_SECONDS = 120
+# For so long, and so many steps on a machine where these take long, no event may arrive before a wait is over.
+SETTLE_SECONDS, SETTLE_STEPS = 0.2, 4
+PATIENCE_SECONDS = 200
 UNSEEN = "timestamp"  # no recording has it, and an event router's may be beyond Python's years
 
 
@@ -135,13 +137,14 @@ class Waiting(Stream, ABC):
     def wait(self, settle_seconds: float) -> None:
         target = self._server.log_end()
         deadline = time.monotonic() + PATIENCE_SECONDS
-        seen, since = -1, time.monotonic()
-        while not (self._reached(target) and time.monotonic() - since >= settle_seconds):
+        seen, since, quiet = -1, time.monotonic(), 0
+        while not (self._reached(target) and time.monotonic() - since >= settle_seconds and quiet >= SETTLE_STEPS):
             if not self._proceed():
                 return
             count = sum(1 for event in self.events if not self._is_endless(event["topic"]))
+            quiet += 1
             if count != seen:
-                seen, since = count, time.monotonic()
+                seen, since, quiet = count, time.monotonic(), 0
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the stream did not reach {target} in {PATIENCE_SECONDS} s: {self._offset()}")
 
@@ -203,7 +206,7 @@ class SparkStream(Waiting):
             .load()
         )
         writer = frame.writeStream.foreachBatch(self._collect).trigger(processingTime="100 milliseconds")
-        self._query = writer.option("checkpointLocation", str(self._work / "checkpoint")).start()
+        self._query = started(writer.option("checkpointLocation", str(self._work / "checkpoint")))
         self.wait(SETTLE_SECONDS)
 
     @override

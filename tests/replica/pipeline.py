@@ -27,7 +27,7 @@ from tailrace.pipeline.runner import Pipeline, Run
 from tests.golden.databases.database import GoldenServer
 
 # What is caught up with, and what is read again by itself, takes a few seconds on a busy machine.
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 200
 # Signals that a run sends to itself are read at once, the catalogue is looked at often, and what cannot pass ends a run
 # soon.
 _QUICK = {

@@ -37,7 +37,7 @@ from tests.replica.verdict import ASIDE, Verdict, judge
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 # What the log does not carry is noticed by queries of the catalogue, some every ten seconds, and then read again.
-NOTICED_SECONDS, READ_SECONDS, LOOK_SECONDS = 60, 120, 0.4
+NOTICED_SECONDS, READ_SECONDS, LOOK_SECONDS = 120, 200, 0.4
 _VERSIONS = (16, 18)
 
 

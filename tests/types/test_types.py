@@ -1,6 +1,6 @@
 """Every type over its whole range: text and binary conversions agree, and equal values computed by models.
 
-The default suite draws 100 values a type, `make types` 10,000; TAILRACE_TYPE_EXAMPLES sets the number.
+The default suite draws 50 values a type, `make types` 10,000; TAILRACE_TYPE_EXAMPLES sets the number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.types.roads import Read, fill, read
 
 pytestmark = pytest.mark.types
 
-EXAMPLES = int(os.environ.get("TAILRACE_TYPE_EXAMPLES", "100"))
+EXAMPLES = int(os.environ.get("TAILRACE_TYPE_EXAMPLES", "50"))
 PAIRS = [(mode, case) for mode in MODES for case in CASES if mode in case.models]
 
 Reader = Callable[[str], dict[str, Read]]

@@ -46,7 +46,7 @@ transaction.state.log.num.partitions=4
 transaction.abort.timed.out.transaction.cleanup.interval.ms=1000
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
-broker.session.timeout.ms=2000
+broker.session.timeout.ms=6000
 broker.heartbeat.interval.ms=500
 group.initial.rebalance.delay.ms=0
 auto.create.topics.enable=true
@@ -111,7 +111,7 @@ class EmbeddedKafka(ServerProcess):
 
     def _java(self, *arguments: str) -> list[str]:
         jars = os.pathsep.join(map(str, self._jars))
-        return [java(), "-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-cp", jars, *arguments]
+        return [java(), "-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars, *arguments]
 
     def _format(self) -> None:
         text = _PROPERTIES.format(port=self.port, controller=self._controller, folder=self._home)

@@ -103,11 +103,10 @@ class PostgresServer:
         with self.connect() as admin:
             if not admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone():
                 return
-            admin.execute(
-                "SELECT pg_terminate_backend(active_pid, 5000) FROM pg_replication_slots"
-                " WHERE database = %s AND active",
-                [name],
-            )
+            # A reader whose connection is ended would connect again, and hold the slot.
+            admin.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(sql.Identifier(name)))
+            ends = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = %s"
+            admin.execute(ends, [name])
             admin.execute(
                 "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s", [name]
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import random
 import shutil
 import signal
 import socket
@@ -10,6 +11,7 @@ import subprocess
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _STOP_SECONDS = 60  # guessed
+# Below are the ports of many known services.
+_FIRST_PORT, _TRIES = 20_000, 100
 # Ends the server and removes its folders when the standard input closes: when the process that started it has died
 # without a chance to do so. After ten seconds it is killed: a zombie that nobody collects looks alive for ever.
 _WATCH = """
@@ -132,7 +136,18 @@ class ServerProcess(ABC):
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A TCP port of 127.0.0.1 that nobody listens on, nor will a connection get it before a server does."""
+    for port in random.SystemRandom().sample(_ports(), _TRIES):  # which nobody seeds
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError(f"each of {_TRIES} ports of 127.0.0.1 is in use")
+
+
+def _ports() -> range:
+    """Ports that the system gives to no connection; those that it gives where it gives nearly all."""
+    try:
+        first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii").split())
+    except (OSError, ValueError):  # no Linux: others begin at 49152
+        first, last = 32768, 60999
+    return range(_FIRST_PORT, first) if first >= _FIRST_PORT + 2 * _TRIES else range(first, last)

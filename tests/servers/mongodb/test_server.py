@@ -25,6 +25,7 @@ def test_a_set_of_one_has_a_change_stream_and_keeps_its_data() -> None:
             assert list(client.shop.orders.find()) == [{"_id": 1}]
 
 
+@pytest.mark.long
 def test_a_set_of_three_elects_another_primary() -> None:
     with ReplicaSet(3) as server, server.client(retryWrites=True) as client:
         client.shop.orders.insert_one({"_id": 1})

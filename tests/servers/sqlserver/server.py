@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _FIRST_SPID = 51
-_DROP_SECONDS = 10
+_DROP_SECONDS = 60
 
 
 class SqlServer:

@@ -125,7 +125,7 @@ def test_gating_role(captured: Captured, connect: Callable[..., Client]) -> None
 
 def until(captured: Captured, query: str, expected: Any) -> None:
     """Wait for the capture job to do its work."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while captured.run(query) != expected and time.monotonic() < deadline:
         time.sleep(0.02)
     assert captured.run(query) == expected

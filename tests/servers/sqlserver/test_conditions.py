@@ -85,13 +85,11 @@ def test_a_paced_job_scans_after_its_pause(server: SqlServer, captured: Captured
     server.capture.is_paced = True
     try:
         begun = time.monotonic()
-        seen = []
-        for number in range(3):
+        for number in range(2):
             captured.run(f"INSERT t VALUES ({number}, 'a', 1)")
             while captured.client.value("SELECT COUNT(*) FROM cdc.dbo_t_CT") <= number:
                 time.sleep(0.02)
-            seen.append(time.monotonic() - begun)
-        assert seen[2] - seen[0] > 1.5
+        assert time.monotonic() - begun > 0.9, "a pause is between two scans"
     finally:
         server.capture.is_paced = False
 
@@ -116,10 +114,10 @@ def test_readers_wait_for_writers_unless_rows_have_versions(
         found: list[object] = []
         thread = threading.Thread(target=lambda: found.extend(reader.run("SELECT id FROM t")))
         thread.start()
-        time.sleep(0.2)
+        thread.join(60 if has_versions else 0.2)
         assert bool(found) == has_versions
         writer.run("COMMIT")
-        thread.join(5)
+        thread.join(60)
         assert found == ([(1,)] if has_versions else [(1,), (2,)])
     finally:
         server.readers_wait = False
@@ -173,7 +171,9 @@ def test_clean_up_takes_time_and_readers_wait_for_it(server: SqlServer, captured
         begun = time.monotonic()
         thread = threading.Thread(target=lambda: server.capture.clean_up(captured.number, -1))
         thread.start()
-        time.sleep(0.3)
+        cleans = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+        while thread.is_alive() and not int(server.lookup(cleans) or 0):
+            time.sleep(0.02)
         assert captured.client.value("SELECT COUNT(*) FROM cdc.dbo_t_CT") == 1
         assert time.monotonic() - begun > 0.8
         thread.join()

@@ -7,6 +7,7 @@ import logging
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,7 +41,7 @@ def test_people_get_the_rate_since_the_last_line_and_a_line_while_it_waits(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr("tailrace.cli.run_output.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("tailrace.cli.run_output.time", SimpleNamespace(monotonic=lambda: clock[0]))
     printer = ProgressPrinter(as_json=False, position=lambda: "the checkpoint is at micro-batch 13, 0/9")
 
     def shown(progress: RunProgress, seconds: float) -> str:
@@ -77,7 +78,7 @@ def test_what_a_run_does_while_it_reports_nothing_new() -> None:
 
 def test_activity_is_what_spark_says_and_lasts_as_long_as_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("tailrace.pipeline.activity.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("tailrace.pipeline.activity.time", SimpleNamespace(monotonic=lambda: now[0]))
     watch = ActivityWatch()
 
     def look(seconds: float, message: str, last: str = "t1", *, is_active: bool = True) -> tuple[str, float]:
@@ -118,7 +119,7 @@ def test_a_machine_gets_a_line_a_batch_and_some_of_a_first_snapshot(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr("tailrace.cli.run_output.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("tailrace.cli.run_output.time", SimpleNamespace(monotonic=lambda: clock[0]))
     printer = ProgressPrinter(as_json=True)
     printer.show(replace(NOTHING, snapshot=FIRST))
     assert not capsys.readouterr().out, "it may be over soon"
@@ -138,7 +139,7 @@ def test_incomplete_tables_and_warnings_are_shown_when_they_change_and_again_lat
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr("tailrace.cli.run_output.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("tailrace.cli.run_output.time", SimpleNamespace(monotonic=lambda: clock[0]))
     state = Snapshots().lacking("public.[t]", "permission denied (signal s1)")
     wrong = replace(BATCH, offset={"snapshots": replace(state, warnings=("p lacks public.u",)).to_json()})
     printer = ProgressPrinter(as_json=True)
@@ -176,7 +177,7 @@ def test_a_warning_is_printed_again_after_ten_minutes_whatever_its_numbers_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr("tailrace.cli.run_output.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("tailrace.cli.run_output.time", SimpleNamespace(monotonic=lambda: clock[0]))
     log = tmp_path / "log"
     log.touch()
     printer = WarningPrinter(LogFile(log), ("x: has no effect",))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -16,7 +15,7 @@ class Endpoint(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         self.answers, self.bodies, self.types = list[int](), list[dict[str, Any]](), list[str]()
-        self.delay = 0.0
+        self.holds: threading.Event | None = None
         super().__init__(("127.0.0.1", 0), _Handler)
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -29,7 +28,8 @@ class _Handler(BaseHTTPRequestHandler):
     server: Endpoint
 
     def do_POST(self) -> None:
-        time.sleep(self.server.delay)
+        if self.server.holds is not None:
+            self.server.holds.wait(60)
         self.server.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
         self.server.types.append(self.headers["Content-Type"])
         self.send_response(self.server.answers.pop(0) if self.server.answers else 204)

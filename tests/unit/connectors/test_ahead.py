@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -28,15 +27,15 @@ def test_items_are_prepared_in_order_and_one_step_ahead() -> None:
 
 
 def test_the_next_item_is_prepared_meanwhile() -> None:
-    def slow(count: int) -> Iterator[int]:
-        for number in range(count):
-            time.sleep(0.05)
+    begun = [threading.Event() for _ in range(10)]
+
+    def items() -> Iterator[int]:
+        for number, event in enumerate(begun):
+            event.set()
             yield number
 
-    begin = time.monotonic()
-    for _ in ahead(slow(10)):
-        time.sleep(0.05)
-    assert time.monotonic() - begin < 0.9
+    for number in ahead(items()):
+        assert all(event.wait(60) for event in begun[: number + 2]), "it waits until this one is processed"
 
 
 def test_an_error_of_the_producer_is_raised_to_the_consumer() -> None:

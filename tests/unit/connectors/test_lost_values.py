@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pyarrow as pa
 import pytest
 
@@ -16,7 +18,7 @@ from tailrace.connectors.value_type import converted
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [1000.0]
-    monkeypatch.setattr("tailrace.connectors.lost_values.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("tailrace.connectors.lost_values.time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(lost_values, "_logged", {})
     return now
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -30,6 +31,8 @@ def endpoint() -> Iterator[Endpoint]:
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notification_http, "_FIRST_PAUSE_SECONDS", 0.001)
     monkeypatch.setattr(notification_http, "_LONGEST_PAUSE_SECONDS", 0.01)
+    # What is delivered is delivered when `notify` returns, however busy the machine is.
+    monkeypatch.setattr(notification_http, "_PATIENCE_SECONDS", 60.0)
 
 
 def configured(url: str, **properties: str) -> Config:
@@ -75,20 +78,26 @@ def test_an_answer_has_its_time_and_nobody_waits_longer_than_two_seconds(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(notification_http, "_PATIENCE_SECONDS", 0.05)
-    endpoint.delay = 1.0
-    begun = time.monotonic()
-    limits = {"notification.http.timeout.ms": "100", "notification.http.retries": "0"}
-    notify(configured(endpoint.url, **limits), [Notice(INITIAL, STARTED)])
-    assert time.monotonic() - begun < 0.5
-    wait_until(lambda: "timed out" in caplog.text)
+    goes_on = threading.Event()
+    endpoint.holds = goes_on
+    try:
+        notify(configured(endpoint.url, **{"notification.http.timeout.ms": "60000"}), [Notice(INITIAL, STARTED)])
+        assert (endpoint.bodies, caplog.text) == ([], ""), "the answer was waited for"
+        limits = {"notification.http.timeout.ms": "100", "notification.http.retries": "0"}
+        notify(configured(endpoint.url, **limits), [Notice(INITIAL, STARTED)])
+        wait_until(lambda: "timed out" in caplog.text)
+    finally:
+        goes_on.set()
 
 
 def test_more_than_the_most_that_may_wait_is_dropped(
     endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(notification_http, "_WAITING", 2)
-    monkeypatch.setattr(notification_http.Channel, "_deliver", lambda *_: time.sleep(2))
+    goes_on = threading.Event()
+    monkeypatch.setattr(notification_http.Channel, "_deliver", lambda *_: goes_on.wait(60))
     notify(configured(endpoint.url), [Notice(INITIAL, STARTED)] * 5)
+    goes_on.set()
     assert "do not reach http://127.0.0.1: 2 notifications are waiting" in caplog.text
     assert "secret" not in caplog.text
 
@@ -126,7 +135,7 @@ def test_the_address_is_a_secret() -> None:
 
 
 def wait_until(done: Any) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not done():
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -69,4 +69,4 @@ def test_the_levels_of_a_long_text_take_no_time(text: str) -> None:
     began = time.monotonic()
     with suppress(ValueError):
         make_room(text)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 30

@@ -38,7 +38,7 @@ def serving(host: str = "127.0.0.1") -> Iterator[int]:
 def asked(
     port: int, method: str = "GET", path: str = "/x", body: bytes | None = None, **headers: str
 ) -> tuple[int, dict[str, Any]]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
         response = connection.getresponse()
@@ -118,7 +118,7 @@ def test_an_error_shows_no_detail_and_the_server_goes_on() -> None:
 
 @pytest.mark.parametrize("lines", [b"Content-Length: 99999999", b"Content-Length: -1", b"Content-Length: x"])
 def test_a_body_that_is_too_large_is_refused_unread(lines: bytes) -> None:
-    with serving() as port, socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+    with serving() as port, socket.create_connection(("127.0.0.1", port), timeout=60) as client:
         client.sendall(b"PUT /x HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\n\r\n")
         assert client.recv(100).startswith(b"HTTP/1.1 413 ")
 

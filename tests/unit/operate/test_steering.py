@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
@@ -57,9 +56,8 @@ def test_nothing_follows_the_end() -> None:
 
 @pytest.mark.parametrize("ask", ["want", "restart"])
 def test_a_pause_after_a_failure_ends_early_when_somebody_asks(ask: str) -> None:
-    steering, began = Steering(), time.monotonic()
+    steering = Steering()
     act = steering.restart if ask == "restart" else lambda: steering.want("running")
     threading.Timer(0.1, act).start()
-    steering.rest(30)
-    assert time.monotonic() - began < 10
+    steering.rest(1000)  # longer than a test may take
     assert steering.waits()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -121,7 +122,7 @@ def test_the_table_beside_a_replica_is_written_after_a_micro_batch_and_rarely_in
             raise SinkError("the storage is away")
         published.append(value)
 
-    monkeypatch.setattr("tailrace.pipeline.complete.time.monotonic", lambda: now)
+    monkeypatch.setattr("tailrace.pipeline.complete.time", SimpleNamespace(monotonic=lambda: now))
     watch = CompleteWatch(File(), CONFIG, dict, publish)
     watch.see(progress(1, batch=1))
     watch.see(progress(2, batch=2))

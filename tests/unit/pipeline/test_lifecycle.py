@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
+from types import SimpleNamespace
 
 import pytest
 
 from tailrace.errors import ConfigError, TailraceError
+from tailrace.pipeline import lifecycle
 from tailrace.pipeline.lease import Lease
 from tailrace.pipeline.lifecycle import FOLLOWING, Lifecycle, LifecycleState
 
@@ -48,7 +49,7 @@ def test_only_the_states_of_the_table_follow_a_state(before: LifecycleState, aft
 
 def test_a_restart_is_due_after_its_pause_and_is_logged_once_but_not_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(lifecycle, "time", SimpleNamespace(monotonic=lambda: now[0]))
     life = Lifecycle(Held())
     life.waits(2, "the query is started again in 2 s", AWAY)
     assert life.error is AWAY

@@ -66,7 +66,7 @@ def events(folder: Path, definition: Definition, error: Exception | None = None)
     """The events of a run that begins and ends."""
     told = lineage.lineage_of(definition)
     assert told is not None
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not sent(folder) and time.monotonic() < deadline:
         time.sleep(0.01)
     told.ended(error)  # type: ignore[arg-type]

@@ -42,4 +42,4 @@ def test_an_expression_that_takes_too_long_is_an_error(expression: str, monkeypa
     began = time.monotonic()
     with pytest.raises(SignalError, match="cannot be matched with 1 tables within 1 s"):
         matching([expression], ["a" * 59], ignore_case=False)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60, "hours without the limit"

@@ -21,6 +21,8 @@ _CODE = frozenset(("$where", "$function", "$accumulator"))
 _DEEPEST = 100
 # Where the property sets no limit: as long as a query may take in other databases by default.
 _LONGEST_MS = 600_000
+# How long the server's answer that the time is up may take, where the limit leaves twice as much; guessed.
+_ANSWER_MS = 1000
 
 
 @lru_cache(maxsize=8)
@@ -42,9 +44,13 @@ def user_filter(text: str | None) -> dict[str, Any]:
 
 
 def limit(config: Config, text: str | None) -> dict[str, int]:
-    """The option of a read with a condition that ends it on the server, a moment before the socket's time is up."""
+    """The option of a read with a condition that ends it on the server, a moment before the socket's time is up.
+
+    A socket whose time is up is a lost connection, and the read is tried again.
+    """
     patience = config[MONGODB_SOCKET_TIMEOUT_MS]
-    return {} if text is None else {"maxTimeMS": max(1, patience * 9 // 10) if patience else _LONGEST_MS}
+    answer = max(patience // 10, min(_ANSWER_MS, patience // 2))
+    return {} if text is None else {"maxTimeMS": max(1, patience - answer) if patience else _LONGEST_MS}
 
 
 def _members(root: dict[str, Any]) -> Iterator[tuple[int, str, Any]]:
