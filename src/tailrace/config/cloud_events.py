@@ -49,6 +49,12 @@ def _entries(own: Config) -> tuple[str, list[tuple[str, str]]]:
     return first.lower(), [(field, source.strip().lower()) for field, _, source in pairs]
 
 
+def makes_events_of_values(config: Config) -> bool:
+    """Whether values become CloudEvents, with the metadata that stand in them."""
+    name = CONVERTER["value"].name
+    return config[CONVERTER["value"]] == CLOUD_EVENTS and metadata_sources(config, name)[VALUE] == VALUE
+
+
 def registry_of(config: Config, name: str) -> tuple[str, str]:
     """The converter of Avro that is used, and the addresses of its registry; Apicurio's where both are given."""
     avro = config.within(f"{name}.avro")
