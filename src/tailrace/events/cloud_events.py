@@ -34,7 +34,7 @@ from tailrace.events.payload import filled
 from tailrace.events.record import KAFKA
 from tailrace.events.records import Bools, Header, RecordPart, struct
 from tailrace.events.registry.form import RegistryForm, registry_form_of
-from tailrace.model.arrow import flags, indices, join, literal, repeat
+from tailrace.model.arrow import flags, indices, is_constant, join, literal, repeat
 from tailrace.model.schema import OPTIONAL_STRING, STRING, ConnectSchema, Field
 from tailrace.model.source import SOURCE, TRANSACTION_BLOCK, SourceBlock
 from tailrace.override import override
@@ -143,9 +143,10 @@ class CloudEvents(Form):
 
     def _written(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header]) -> Parts:
         """The events of records: together of those whose schemas have one name."""
-        names = _Event(self, part, headers, len(topics)).schema_names().dictionary_encode()
-        if len(names.dictionary) == 1:
+        found = _Event(self, part, headers, len(topics)).schema_names()
+        if is_constant(found):
             return self._alike(part, topics, headers)
+        names = found.dictionary_encode()
         places = [np.flatnonzero(flags(pc.equal(names.indices, code))) for code in range(len(names.dictionary))]
         written = []
         for each in places:
