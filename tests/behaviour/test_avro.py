@@ -159,6 +159,27 @@ def test_check_warns_that_it_does_not_ask_about_what_values_decide(
         assert warning.remedy
 
 
+def test_check_warns_of_records_that_are_no_cloud_events(
+    kafka: EmbeddedKafka, database: Database, tmp_path: Path
+) -> None:
+    database.execute(*SETUP)
+    unwrap = {
+        "value.converter": "io.debezium.converters.CloudEventsConverter",
+        "transforms": "unwrap",
+        "transforms.unwrap.type": "io.debezium.transforms.ExtractNewRecordState",
+    }
+    by_header = {
+        "transforms.unwrap.add.headers": "op,source,transaction",
+        "transforms.unwrap.add.headers.prefix": "",
+        "value.converter.metadata.source": "header,id:generate,type:generate",
+    }
+    found = findings(avro(database, kafka, tmp_path, unwrap))
+    (warning,) = (each for each in found if each.name == "CloudEvents")
+    assert warning.ok is None
+    assert warning.what == "the transforms leave no change events of public.items, so the records have no values"
+    assert "CloudEvents" not in {each.name for each in findings(avro(database, kafka, tmp_path, unwrap | by_header))}
+
+
 def test_check_says_that_the_registry_is_away(
     kafka: EmbeddedKafka, registry: Registry, database: Database, tmp_path: Path
 ) -> None:

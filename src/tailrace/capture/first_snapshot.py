@@ -12,16 +12,13 @@ from tailrace.config import Config
 from tailrace.config.options.snapshot import SNAPSHOT_MODE
 from tailrace.config.snapshot_modes import SnapshotMode
 from tailrace.connectors.log_ports import Connector, LogEnd
-from tailrace.connectors.offset import BEGIN, SNAPSHOT
+from tailrace.connectors.offset import BEGIN, SNAPSHOT, WITHOUT_ROWS
 from tailrace.connectors.retry import retrying
 from tailrace.errors import ConfigError
 from tailrace.snapshot.initial import InitialSnapshot
 from tailrace.snapshot.reading import Reading
 
 log = logging.getLogger(__name__)
-
-# In the `log` of an offset that continues at the end of the log, without reading tables.
-_WITHOUT_ROWS = "without_rows"
 
 
 class FirstSnapshot:
@@ -85,7 +82,7 @@ class FirstSnapshot:
 
     def has_rows(self, start: Offset, end: Offset) -> bool:
         """Whether the first batch of a snapshot, from `start` to `end`, reads tables."""
-        return self._mode.at_first if start.phase == BEGIN else _WITHOUT_ROWS not in end.log
+        return self._mode.at_first if start.phase == BEGIN else WITHOUT_ROWS not in end.log
 
     def begin(self, start: Offset, end: Offset) -> Sequence[Any]:
         """The splits of the first batch, which prepares the log."""
@@ -136,7 +133,7 @@ class FirstSnapshot:
     def _without_rows(self, reached: Offset, log_end: LogEnd) -> Offset:
         """The offset behind the first batch of a log that continues at its end, after a position that is lost."""
         position, remembered = self._connector.first(log_end, reads_tables=False)
-        remembered = {**remembered, _WITHOUT_ROWS: True}
+        remembered = {**remembered, WITHOUT_ROWS: True}
         return reached.at(phase=SNAPSHOT, position=position, ts_us=time.time_ns() // 1000, log=remembered, reading=None)
 
     def _reads_rows_again(self, is_start: bool) -> bool:

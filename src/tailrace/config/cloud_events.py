@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tailrace.config.converter_names import APICURIO_AVRO, CLOUD_EVENTS, CONFLUENT_AVRO
+from tailrace.config.options.apicurio import (
+    APICURIO_URL,
+)
 from tailrace.config.options.cloud_events import (
     DATA_SERIALIZER_TYPE,
     METADATA_SOURCE,
@@ -12,7 +15,10 @@ from tailrace.config.options.cloud_events import (
     SCHEMA_DATA_NAME_SOURCE_HEADER_ENABLE,
     SERIALIZER_TYPE,
 )
-from tailrace.config.options.converters import APICURIO_URL, CONVERTER, SCHEMA_REGISTRY_URL
+from tailrace.config.options.converters import (
+    CONVERTER,
+    SCHEMA_REGISTRY_URL,
+)
 from tailrace.config.resolve import Config, Problem
 
 VALUE, HEADER, GENERATE = "value", "header", "generate"
@@ -23,8 +29,8 @@ _NAMES = ("id", "type", "traceparent", "dataSchemaName")
 def metadata_sources(config: Config, name: str) -> dict[str, str]:
     """Where each of the metadata comes from; `value` has where those come from that are not listed."""
     own = config.within(name)
-    first, *others = own[METADATA_SOURCE]
-    listed = {field: source for field, _, source in (each.partition(":") for each in others)}
+    first, others = _entries(own)
+    listed = dict(others)
     found = {VALUE: first, **{field: listed.get(field, first) for field in _NAMES}}
     wanted = {
         "traceparent": own[OPENTELEMETRY_TRACING_ATTRIBUTES_ENABLE],
@@ -34,6 +40,19 @@ def metadata_sources(config: Config, name: str) -> dict[str, str]:
         field: GENERATE if source == HEADER and not wanted.get(field, True) else source
         for field, source in found.items()
     }
+
+
+def _entries(own: Config) -> tuple[str, list[tuple[str, str]]]:
+    """The first entry, and the fields of the others with their sources, which are in any case as in the reference."""
+    first, *others = own[METADATA_SOURCE] or ("",)
+    pairs = (each.partition(":") for each in others)
+    return first.lower(), [(field, source.strip().lower()) for field, _, source in pairs]
+
+
+def makes_events_of_values(config: Config) -> bool:
+    """Whether values become CloudEvents, with the metadata that stand in them."""
+    name = CONVERTER["value"].name
+    return config[CONVERTER["value"]] == CLOUD_EVENTS and metadata_sources(config, name)[VALUE] == VALUE
 
 
 def registry_of(config: Config, name: str) -> tuple[str, str]:
@@ -64,15 +83,14 @@ def check_cloud_events(config: Config) -> Iterator[Problem]:
 
 def _metadata(config: Config, name: str) -> Iterator[Problem]:
     own, shown = config.within(name), METADATA_SOURCE.within(name).name
-    first, *others = own[METADATA_SOURCE] or ("",)
+    first, others = _entries(own)
     if first not in (VALUE, HEADER):
         yield Problem(shown, "The first entry must be value or header", f"for example {METADATA_SOURCE.default}")
         return
-    for each in others:
-        field, _, source = each.partition(":")
+    for field, source in others:
         if field not in _NAMES or source not in (HEADER, GENERATE):
             expected = f"{', '.join(_NAMES)}, a colon, and header or generate"
-            yield Problem(shown, f"{each} is no entry: expected is one of {expected}")
+            yield Problem(shown, f"{field}:{source} is no entry: expected is one of {expected}")
             return
     found = metadata_sources(config, name)
     for field in ("id", "type"):

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from tailrace.config.converter_names import APICURIO, BYTES_OR_OTHER, CONFLUENT
 from tailrace.config.option import Option
-from tailrace.config.options.converters import (
+from tailrace.config.options.apicurio import (
     APICURIO_AUTH_CLIENT_ID,
     APICURIO_AUTH_CLIENT_SECRET,
     APICURIO_AUTH_ENDPOINT,
     APICURIO_URL,
+)
+from tailrace.config.options.converters import (
     BEARER_AUTH_CLIENT_ID,
     BEARER_AUTH_CLIENT_SECRET,
     BEARER_AUTH_CREDENTIALS_SOURCE,

@@ -25,6 +25,8 @@ from tailrace.errors import OffsetError
 VERSION = 2
 
 BEGIN, SNAPSHOT, STREAM = "begin", "snapshot", "stream"
+# In the `log` of an offset that continues at the end of the log, without reading tables.
+WITHOUT_ROWS = "without_rows"
 FOLLOWING: Mapping[str, frozenset[str]] = {
     BEGIN: frozenset({SNAPSHOT}),
     SNAPSHOT: frozenset({SNAPSHOT, STREAM}),

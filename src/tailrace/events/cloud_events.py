@@ -34,7 +34,7 @@ from tailrace.events.payload import filled
 from tailrace.events.record import KAFKA
 from tailrace.events.records import Bools, Header, RecordPart, struct
 from tailrace.events.registry.form import RegistryForm, registry_form_of
-from tailrace.model.arrow import flags, indices, join, literal, repeat
+from tailrace.model.arrow import flags, indices, is_constant, join, literal, repeat
 from tailrace.model.schema import OPTIONAL_STRING, STRING, ConnectSchema, Field
 from tailrace.model.source import SOURCE, TRANSACTION_BLOCK, SourceBlock
 from tailrace.override import override
@@ -122,6 +122,13 @@ class CloudEvents(Form):
         """Which records are change events: the others' values are null."""
         valid = flags(part.values.is_valid())
         if self.sources[VALUE] == VALUE:
+            if part.schema.name is None and valid.any():
+                raise DecodeError(
+                    "a value is no change event, its schema has no name",
+                    where="value.converter",
+                    remedy="for values that transforms make, such as those of an outbox, let HeaderFrom or add.headers "
+                    "add op, source and transaction before, and set value.converter.metadata.source=header",
+                )
             return valid if part.is_envelope else np.zeros(rows, np.bool_)
         for name in (SOURCE, "op"):
             header = _last(headers, name)
@@ -135,6 +142,20 @@ class CloudEvents(Form):
         return valid
 
     def _written(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header]) -> Parts:
+        """The events of records: together of those whose schemas have one name."""
+        found = _Event(self, part, headers, len(topics)).schema_names()
+        if is_constant(found):
+            return self._alike(part, topics, headers)
+        names = found.dictionary_encode()
+        places = [np.flatnonzero(flags(pc.equal(names.indices, code))) for code in range(len(names.dictionary))]
+        written = []
+        for each in places:
+            at = indices(each)
+            alike = self._alike(part.take(at), topics.take(at), [header.take(each) for header in headers])
+            written.append(text_of(alike, 0, len(each), "a value"))
+        return [pa.concat_arrays(written).take(indices(np.argsort(np.concatenate(places))))]
+
+    def _alike(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header]) -> Parts:
         event = _Event(self, part, headers, len(topics))
         data = event.data()
         if self.avro is None:
@@ -148,17 +169,13 @@ class CloudEvents(Form):
             content = ("data", RecordPart(_BYTES, raw))
             if self.is_avro:
                 made = [*event.attributes("application/avro", uri), content]
-                name = self.schema_name or join(event.of_source("name"), ".", event.of_source("db"), _SUFFIX)
-                return self.avro.parts(self._struct(self._name(name), made), topics)
+                name = adjusted(event.own_names()[0].as_py(), self.adjustment, dots=True)
+                return self.avro.parts(self._struct(name, made), topics)
             parts = self.json.parts(self._struct(None, event.attributes("application/avro", uri)), topics)
             inner = self.json.parts(content[1], topics)
         last = parts[-1]
         assert isinstance(last, str)  # a struct without nulls ends with its bracket
         return flat(parts[:-1], last[:-1] + ',"data":', inner, "}")
-
-    def _name(self, given: str | pa.Array) -> str:
-        """The name of an event's schema: that of server and database, which all records of a table have alike."""
-        return adjusted(given if isinstance(given, str) else given[0].as_py(), self.adjustment, dots=True)
 
     def _struct(self, name: str | None, attributes: Sequence[Attribute]) -> RecordPart:
         rows = len(attributes[0][1].values)
@@ -192,11 +209,32 @@ class _Event:
         self._by_header = how.sources[VALUE] == HEADER
         self._source = self._metadata(SOURCE)
         if self._source.schema.type != "struct":
-            raise _missing(SOURCE, "it is no struct: let add.headers add it")
+            raise _unfit("the header source is no struct", "let HeaderFrom or add.headers add it")
 
     def of_source(self, name: str) -> pa.Array:
-        """A field of `source` as texts; null where it is."""
-        return self._source.field(name).values.cast(pa.string())
+        """A field of `source` as texts; null where it is. Raises DecodeError."""
+        return self._in_source(name).values.cast(pa.string())
+
+    def schema_names(self) -> pa.Array:
+        """The names of the schemas under which events are written, by record; alike where these are."""
+        return join(self._data_names(), " ", self.own_names()) if self._how.is_avro else self._data_names()
+
+    def own_names(self) -> pa.Array:
+        """The names of the schemas of the events themselves, by record."""
+        if self._how.schema_name:
+            return repeat(self._how.schema_name, self._rows)
+        server, database = (self.of_source(each).fill_null(literal("null")) for each in ("name", "db"))
+        return join(server, ".", database, _SUFFIX)
+
+    def _data_names(self) -> pa.Array:
+        if self._how.sources["dataSchemaName"] == HEADER:
+            return self._text("dataSchemaName")
+        return join("io.debezium.connector.", self.of_source("connector"), ".Data")
+
+    def _in_source(self, name: str) -> RecordPart:
+        if not self._source.has(name):
+            raise _unfit(f"source has no field {name}", "leave source as the connector makes it")
+        return self._source.field(name)
 
     def attributes(self, content_type: str, data_schema: RecordPart | None = None) -> list[Attribute]:
         """The attributes in order, without the data."""
@@ -208,7 +246,7 @@ class _Event:
             "type": join("io.debezium.connector.", connector, ".DataChangeEvent")
             if self._how.sources["type"] == GENERATE
             else self._text("type"),
-            "time": _times(self._source.field("ts_ms").values),
+            "time": _times(self._in_source("ts_ms").values),
             "datacontenttype": repeat(content_type, self._rows),
         }
         found = [(name, RecordPart(STRING, values)) for name, values in texts.items()]
@@ -224,11 +262,8 @@ class _Event:
         if not self._by_header:
             members = self._how.source.envelope.members
             names = [each if isinstance(each, str) else each.name for each in members]
-            fields = [(name, self._part.field(name)) for name in names if name not in _METADATA]
-        if self._how.sources["dataSchemaName"] == HEADER:
-            name = self._text("dataSchemaName")[0].as_py()
-        else:
-            name = f"io.debezium.connector.{self.of_source('connector')[0].as_py()}.Data"
+            fields = [(name, self._of_value(name)) for name in names if name not in _METADATA]
+        name = self._data_names()[0].as_py()
         own = tuple(Field(each, part.schema) for each, part in fields)
         return struct(self._how.kept(ConnectSchema("struct", name=name, fields=own)), fields, self._rows)
 
@@ -239,7 +274,7 @@ class _Event:
         return join(*parts)
 
     def _extensions(self) -> Iterator[Attribute]:
-        yield _extension("op"), RecordPart(STRING, self._metadata("op").values)
+        yield _extension("op"), RecordPart(STRING, self._text("op") if self._by_header else self._of_value("op").values)
         for field_, part in zip(self._source.schema.fields, self._source.fields(), strict=True):
             yield _extension(field_.name), _converted(part[1], part[1].schema.optional)
         block = self._metadata(_TRANSACTION, optional=True)
@@ -252,20 +287,29 @@ class _Event:
 
     def _metadata(self, name: str, optional: bool = False) -> RecordPart:
         if not self._by_header and (self._part.has(name) or not optional):
-            return self._part.field(name)
+            return self._of_value(name)
         header = _last(self._headers, name) if self._by_header else None
         if header is None:
             return RecordPart(OPTIONAL_STRING, pa.nulls(self._rows, pa.string()))
         return header.on(self._rows)
 
+    def _of_value(self, name: str) -> RecordPart:
+        if not self._part.has(name):
+            remedy = "let no transform drop or rename it"
+            raise DecodeError(f"a change event has no field {name}", where="value.converter", remedy=remedy)
+        return self._part.field(name)
+
     def _text(self, name: str) -> pa.Array:
         """The text of a header that every event must have. Raises DecodeError."""
         header = _last(self._headers, name)
         if header is None or not header.where(self._rows).all():
-            raise _missing(name, "let a transform add it, for example HeaderFrom or InsertHeader")
+            remedy = "let a transform add it, for example HeaderFrom or InsertHeader"
+            raise _unfit(f"a record has no header {name} for its CloudEvent", remedy)
         values = header.on(self._rows).values
-        if not pa.types.is_string(values.type) or values.null_count:
-            raise _missing(name, "its value must be a text")
+        if not pa.types.is_string(values.type):
+            raise _unfit(f"the header {name} of a record is no text", "add a text, for example by Cast before")
+        if values.null_count:
+            raise _unfit(f"the header {name} of a record is null", "add it from a field that is never null")
         return values
 
 
@@ -279,8 +323,8 @@ def _times(millis: pa.Array) -> pa.Array:
     return texts.take(codes.indices)
 
 
-def _missing(name: str, remedy: str) -> DecodeError:
-    return DecodeError(f"a record has no header {name} for its CloudEvent", where="metadata.source", remedy=remedy)
+def _unfit(what: str, remedy: str) -> DecodeError:
+    return DecodeError(what, where="value.converter.metadata.source", remedy=remedy)
 
 
 def _last(headers: Sequence[Header], name: str) -> Header | None:

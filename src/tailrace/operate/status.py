@@ -222,6 +222,7 @@ def source_look(
     """
     from tailrace.pipeline.query_id import position_of
     from tailrace.pipeline.snapshot_watch import estimate
+    from tailrace.snapshot.report import reads_tables
 
     config = definition.config()
     found = known or position_of(definition)
@@ -229,7 +230,8 @@ def source_look(
     committed, planned = (None if each is None else admin.position(each) for each in found.offsets)
     try:
         server = _answered(lambda: admin.state(found.pipeline), patience)
-        reading = first(found, server, lambda: estimate(admin, config), time.time())
+        reads = reads_tables(config, *found.offsets)
+        reading = first(found, server, lambda: estimate(admin, config), time.time()) if reads else None
         if problems is None:
             problems = asked(admin, found, compares=compares)
         return SourceLook(found, committed, planned, server, reading, problems)

@@ -1,13 +1,15 @@
-"""Checks the schema registry of a pipeline whose keys or values are Avro: is it there, and what would it refuse?"""
+"""Checks what converters make of the captured tables: what a schema registry would refuse, what is no CloudEvent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 
 from tailrace.capture.capture import Capture
+from tailrace.config.cloud_events import makes_events_of_values
 from tailrace.connectors.finding import Finding
 from tailrace.errors import SinkError, SourceError, TailraceError
+from tailrace.events.records import Records
 from tailrace.events.registry.form import RegistryForm
 from tailrace.events.registry.preflight import forms, of_cloud_events, reached, schemas
 from tailrace.model.table import TableSchema
@@ -20,7 +22,9 @@ _SHOWN = 5  # a line of names
 
 
 def check(definition: Definition) -> Iterator[Finding]:
-    """A finding for the registry, and one for each schema that it would refuse. Registers nothing. Raises ConfigError.
+    """A finding for the registry, one for each schema that it would refuse, and one for what is no CloudEvent.
+
+    Registers nothing. Raises ConfigError.
 
     What CloudEvents, and transforms that go by the values of rows, make of records is not known before there are
     records: a warning says so.
@@ -35,22 +39,45 @@ def check(definition: Definition) -> Iterator[Finding]:
         return
     if events:
         yield _unasked("the schemas that CloudEvents make are known with the first records")
-    if found:
-        yield from _asked(definition, found)
-
-
-def _asked(definition: Definition, found: Sequence[RegistryForm]) -> Iterator[Finding]:
-    """What the registry says of the schemas under which the records of the captured tables leave."""
-    config = definition.config()
+    by_value = makes_events_of_values(config)
+    if not found and not by_value:
+        return
     try:
         outcomes = Outcomes(config, definition.package().source_block(config), parse(definition.steps_text()))
         made = {str(table.id): outcomes.of(table) for table in _tables(definition)}
     except SourceError:  # the check of the database says why
         return
+    if found:
+        yield from _asked(made, found)
+    if by_value:
+        yield from _without_events(made)
+
+
+def _without_events(made: Mapping[str, list[Records] | None]) -> Iterator[Finding]:
+    """A warning of tables whose records are no change events for CloudEvents, so that their values are null."""
+    tables = [
+        table
+        for table, records in made.items()
+        if any(each.value is not None and not each.value.is_envelope for each in records or ())
+    ]
+    if tables:
+        remedy = (
+            "let add.headers of ExtractNewRecordState (with an empty add.headers.prefix), or HeaderFrom, add op, "
+            "source and transaction, and set value.converter.metadata.source=header,id:generate,type:generate"
+        )
+        what = f"the transforms leave no change events of {_shown(tables)}, so the records have no values"
+        yield Finding("CloudEvents", None, what, remedy)
+
+
+def _shown(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+
+
+def _asked(made: Mapping[str, list[Records] | None], found: Sequence[RegistryForm]) -> Iterator[Finding]:
+    """What the registry says of the schemas under which the records of the captured tables leave."""
     unknown = [table for table, records in made.items() if records is None]
     if unknown:
-        shown = ", ".join(unknown[:_SHOWN]) + (f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else "")
-        yield _unasked(f"what the transforms make of {shown} depends on the values of rows")
+        yield _unasked(f"what the transforms make of {_shown(unknown)} depends on the values of rows")
     wanted = list(schemas(found, (each for records in made.values() for each in records or ())))
     problems = [problem for each in wanted if (problem := each.problem()) is not None]
     yield from map(_problem, problems)

@@ -7,6 +7,9 @@ from dataclasses import KW_ONLY, dataclass
 from math import ceil
 from typing import Any
 
+from tailrace.config import Config
+from tailrace.config.snapshot_modes import SnapshotMode
+from tailrace.connectors.offset import WITHOUT_ROWS
 from tailrace.model.quantity import counted
 from tailrace.override import override
 from tailrace.snapshot.progress import Progress
@@ -150,6 +153,15 @@ def first_report(
         tables=tables,
         running=running,
     )
+
+
+def reads_tables(config: Config, committed: dict[str, Any] | None, planned: dict[str, Any] | None) -> bool:
+    """Whether the newest batch, where the log begins with it, reads tables before: with snapshot.mode=no_data none."""
+    if planned is None or "reading" in planned:
+        return True
+    if committed is None:
+        return SnapshotMode.of(config).at_first
+    return WITHOUT_ROWS not in planned.get("log", {})
 
 
 def named(tables: int) -> str:

@@ -44,7 +44,8 @@ TRANSFORMS: Mapping[str, Callable[[Given], Transform]] = {
     for name, path in {
         _DEBEZIUM + "ExtractNewRecordState": "unwrap:ExtractNewRecordState.of",
         _DEBEZIUM + "ExtractChangedRecordState": "changed:ExtractChangedRecordState.of",
-        _DEBEZIUM + "ByLogicalTableRouter": "logical_table:ByLogicalTableRouter.of",
+        _DEBEZIUM + "ToLogicalTopicRouter": "logical_table:ToLogicalTopicRouter.of",
+        _DEBEZIUM + "ByLogicalTableRouter": "logical_table:ToLogicalTopicRouter.by_table",
         _DEBEZIUM + "partitions.PartitionRouting": "partition:PartitionRouting.of",
         _DEBEZIUM + "HeaderToValue": "header_to_value:HeaderToValue.of",
         _DEBEZIUM + "outbox.EventRouter": "outbox:EventRouter.of",

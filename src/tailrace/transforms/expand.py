@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailrace.config.topics import adjusted
-from tailrace.model.schema import ConnectSchema, Field
+from tailrace.model.schema import OPTIONAL_STRING, ConnectSchema, Field
 from tailrace.model.text import json_reader as json_text
 
 _BYTES = ConnectSchema("bytes", optional=True)
@@ -37,17 +37,22 @@ _DECODER = json.JSONDecoder(parse_constant=_refused)
 
 @dataclass(frozen=True)
 class Expander:
-    """Schema and value of documents. `nulls` keeps fields that are null, as optional bytes; they are left out else."""
+    """Schema and value of documents. `nulls` keeps fields that are null, as optional bytes, and `empty` empty arrays,
+    as arrays of texts; they are left out else.
+    """
 
     nulls: bool = False
     adjustment: str = "none"
+    empty: bool = False
 
     def schema(self, key: str | None, node: Any) -> ConnectSchema | None:
         """The schema of a node under the name `key`; None if the node does not show one. Raises ValueError."""
         if isinstance(node, dict):
             return self._struct(key, node)
         if isinstance(node, list):
-            return ConnectSchema("array", optional=True, items=self._items(key, node)) if node else None
+            if not node and not self.empty:
+                return None
+            return ConnectSchema("array", optional=True, items=self._items(key, node) if node else OPTIONAL_STRING)
         if node is None:
             return _BYTES if self.nulls else None
         return ConnectSchema(_type(node), optional=True)

@@ -46,12 +46,8 @@ class GeometryFormat:
         little, kinds = _heads(wkb, lengths >= _HEAD)
         is_extended = (kinds & HAS_SRID) != 0
         extending = valid & ~is_extended if self.extends else np.zeros(len(wkb), np.bool_)
-        if (extending & flags(srid.is_null())).any():
-            raise TransformError(
-                "Cannot convert to EWKB when SRID is null",
-                where=_WHERE,
-                remedy="Set format to ewkb, which leaves WKB as it is.",
-            )
+        # Geometries without an SRID stay as they are, as from 3.7 on; 3.6 ends the pipeline there.
+        extending &= flags(srid.is_valid())
         if (extending & (lengths < _HEAD)).any() or (is_extended & (lengths < _EXTENDED_HEAD)).any():
             raise TransformError("a geometry ends within its head", where=_WHERE)
         srids = srid.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)

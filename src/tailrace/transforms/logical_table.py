@@ -1,8 +1,11 @@
-"""ByLogicalTableRouter: routes several tables into one topic, their keys distinguished by one more field."""
+"""ToLogicalTopicRouter, formerly ByLogicalTableRouter: routes several tables into one topic.
+
+Their keys are distinguished by one more field, which has another name in the former one.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tailrace.config.kinds import FLAG, PATTERN, TEXT, optional
 from tailrace.config.topics import adjusted
@@ -13,23 +16,24 @@ from tailrace.model.arrow import repeat
 from tailrace.model.schema import STRING, ConnectSchema
 from tailrace.transforms.settings import Given, either, setting
 
+_FIELD_NAME = "key.field.name"
 OPTIONS = (
     _TOPIC_REGEX := setting("topic.regex", PATTERN, required=True),
     _TOPIC_REPLACEMENT := setting("topic.replacement", TEXT, required=True),
     _KEY_ENFORCE_UNIQUENESS := setting("key.enforce.uniqueness", FLAG, "true"),
     _KEY_FIELD_REGEX := setting("key.field.regex", optional(PATTERN)),
-    _KEY_FIELD_NAME := setting("key.field.name", TEXT, "__dbz__physicalTableIdentifier"),
+    _KEY_FIELD_NAME := setting(_FIELD_NAME, TEXT, "__dbz__sourceIdentifier"),
     _KEY_FIELD_REPLACEMENT := setting("key.field.replacement", optional(TEXT)),
     _SCHEMA_NAME_ADJUSTMENT_MODE := setting(
         "schema.name.adjustment.mode", either("none", "avro", "avro_unicode"), "none"
     ),
     # How much the reference remembers; nothing depends on it here.
-    _LOGICAL_TABLE_CACHE_SIZE := setting("logical.table.cache.size", optional(TEXT)),
+    *(setting(f"logical.{each}.cache.size", optional(TEXT)) for each in ("table", "destination")),
 )
 
 
 @dataclass(frozen=True)
-class ByLogicalTableRouter:
+class ToLogicalTopicRouter:
     """Renames the topic and with it the schemas of key, row and envelope; a topic that does not match stays."""
 
     topic: Rewrite
@@ -39,7 +43,14 @@ class ByLogicalTableRouter:
     adjustment: str
 
     @staticmethod
-    def of(given: Given) -> ByLogicalTableRouter:
+    def by_table(given: Given) -> ToLogicalTopicRouter:
+        """From the settings of ByLogicalTableRouter. Raises SettingsError."""
+        return ToLogicalTopicRouter.of(
+            replace(given, values={_FIELD_NAME: "__dbz__physicalTableIdentifier", **given.values})
+        )
+
+    @staticmethod
+    def of(given: Given) -> ToLogicalTopicRouter:
         """From the transform's settings. Raises SettingsError."""
         config = given.read(OPTIONS)
         expression = (config[_KEY_FIELD_REGEX] or "").strip()
@@ -48,7 +59,7 @@ class ByLogicalTableRouter:
             message = "key.field.replacement must be non-empty if key.field.regex is set."
             raise given.problem("key.field.replacement", message)
         try:
-            return ByLogicalTableRouter(
+            return ToLogicalTopicRouter(
                 Rewrite.of(config[_TOPIC_REGEX], config[_TOPIC_REPLACEMENT]),
                 config[_KEY_ENFORCE_UNIQUENESS],
                 config[_KEY_FIELD_NAME],

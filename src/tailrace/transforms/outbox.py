@@ -111,7 +111,7 @@ class EventRouter(ByValues):
         if not self.settings.expand or payload.schema.type != "string":
             yield records, payload
             return
-        expander = Expander(self.settings.nulls, self.settings.adjustment)
+        expander = Expander(self.settings.nulls, self.settings.adjustment, self.settings.empty)
         groups: dict[ConnectSchema, tuple[list[int], list[Any]]] = {}
         for place, text in enumerate(payload.values.to_pylist()):
             schema, value = _expand(text, payload.schema, self.settings.payload, expander)

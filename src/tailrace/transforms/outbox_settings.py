@@ -22,6 +22,9 @@ OPTIONS = (
     _TABLE_JSON_PAYLOAD_NULL_BEHAVIOR := setting(
         "table.json.payload.null.behavior", either("ignore", "optional_bytes"), "ignore"
     ),
+    _TABLE_JSON_PAYLOAD_EMPTY_ARRAY_BEHAVIOR := setting(
+        "table.json.payload.empty.array.behavior", either("ignore", "optional_string"), "ignore"
+    ),
     _ROUTE_BY_FIELD := setting("route.by.field", TEXT, "aggregatetype"),
     _ROUTE_TOPIC_REGEX := setting("route.topic.regex", PATTERN, "(?<routedByValue>.*)"),
     _ROUTE_TOPIC_REPLACEMENT := setting("route.topic.replacement", TEXT, "outbox.event.${routedByValue}"),
@@ -61,6 +64,7 @@ class OutboxSettings:
     invalid: str
     expand: bool
     nulls: bool
+    empty: bool
     route_by: str
     topic: Rewrite
     tombstones: bool
@@ -85,6 +89,7 @@ class OutboxSettings:
             invalid=config[_TABLE_OP_INVALID_BEHAVIOR],
             expand=config[_TABLE_EXPAND_JSON_PAYLOAD],
             nulls=config[_TABLE_JSON_PAYLOAD_NULL_BEHAVIOR] == "optional_bytes",
+            empty=config[_TABLE_JSON_PAYLOAD_EMPTY_ARRAY_BEHAVIOR] == "optional_string",
             route_by=config[_ROUTE_BY_FIELD],
             topic=topic,
             tombstones=config[_ROUTE_TOMBSTONE_ON_EMPTY_PAYLOAD],

@@ -56,10 +56,10 @@ def _tried(given: Given, config: Config) -> Stage | SettingsError:
 
 def is_router(transform: Transform) -> bool:
     """Whether a transform may give records of several tables one topic; one of a package may do so, too."""
-    from tailrace.transforms.logical_table import ByLogicalTableRouter
+    from tailrace.transforms.logical_table import ToLogicalTopicRouter
     from tailrace.transforms.scripting import ContentBasedRouter
 
-    return isinstance(transform, Route | ByLogicalTableRouter | ContentBasedRouter) or not is_known(transform)
+    return isinstance(transform, Route | ToLogicalTopicRouter | ContentBasedRouter) or not is_known(transform)
 
 
 def is_known(transform: Transform) -> bool:

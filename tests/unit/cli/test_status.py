@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tailrace.cli import status as module
 from tailrace.cli.status import table
+from tailrace.config import Config
 from tailrace.connectors.finding import Finding
 from tailrace.connectors.ports import SourceState
 from tailrace.connectors.postgres.admin.operations import SlotState, position, state_of
@@ -25,7 +26,8 @@ from tailrace.pipeline.lease import Owner
 from tailrace.pipeline.run_state import Ended, RunState
 from tailrace.snapshot.progress import Progress
 from tailrace.snapshot.reading import Reading
-from tailrace.snapshot.report import Report
+from tailrace.snapshot.report import Report, reads_tables
+from tests.unit.events.event_recordings import configured
 
 SLOT = SlotState("s", "pgoutput", True, 7, wal_status="reserved", restart="0/100", confirmed="0/180")
 
@@ -117,6 +119,20 @@ def test_a_first_snapshot_in_one_batch() -> None:
     assert first(CheckpointState(batch, batch), busy, lambda: (4, 1000), 2.0) is None, "it is read"
     again = CheckpointBatch(7, {**batch.offset, "ts_us": 5})
     assert first(CheckpointState(again, batch), busy, lambda: (4, 1000), 2.0) is not None, "and read once more"
+
+
+def test_a_start_without_rows_is_no_snapshot() -> None:
+    """As where a pipeline continues from Debezium's position: it was reported as a snapshot of all tables."""
+
+    def mode(name: str) -> Config:
+        return configured({"snapshot.mode": name})
+
+    begins, read = {"phase": "snapshot", "position": "0/100", "log": {}}, {"phase": "stream", "log": {}}
+    assert reads_tables(mode("initial"), None, begins)
+    assert not reads_tables(mode("no_data"), None, begins)
+    later = mode("when_needed")
+    assert reads_tables(later, read, begins)
+    assert not reads_tables(later, read, {**begins, "log": {"without_rows": True}})
 
 
 def test_a_first_snapshot_of_several_batches() -> None:

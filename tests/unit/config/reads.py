@@ -50,7 +50,7 @@ def unread(connector: str, options: Iterable[Option[object]]) -> list[str]:
 
 def _parts() -> Iterator[Option[object]]:
     """The settings of converters, which are declared without the converter's name."""
-    for name in ("converters", "cloud_events", "registry_clients"):
+    for name in ("converters", "cloud_events", "apicurio", "registry_clients"):
         for value in vars(import_module(f"tailrace.config.options.{name}")).values():
             yield from _options_in(value)
 

@@ -31,9 +31,18 @@ def test_no_name_is_unknown_and_what_has_no_effect_says_why(connector: str, name
     assert found[0].status is not OptionStatus.CONNECT or found[0].note
 
 
-@pytest.mark.parametrize("name", ["capture.mode.pre.image", "capture.mode.full.update.type"])
-def test_images_of_mongodb_that_are_required_work(name: str) -> None:
-    found = imported(BUILT_IN["mongodb"].options or "").find(name)
+@pytest.mark.parametrize(
+    ("connector", "name"),
+    [
+        ("mongodb", "capture.mode.pre.image"),
+        ("mongodb", "capture.mode.full.update.type"),
+        ("mongodb", "json.serialization.mode"),
+        ("sqlserver", "internal.capture.instance.include.list"),
+        ("sqlserver", "internal.capture.instance.exclude.list"),
+    ],
+)
+def test_those_of_one_connector_work(connector: str, name: str) -> None:
+    found = imported(BUILT_IN[connector].options or "").find(name)
     assert found is not None
     assert found[0].status is OptionStatus.WORKS
 

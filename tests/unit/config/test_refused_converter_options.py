@@ -16,6 +16,9 @@ REFUSED = {
     "context.name.strategy": "com.example.Contexts",
     "schema.format": "resolved",
     "rule.executors": "encrypt",
+    "validation.rules.execution": "BEFORE_DOMAIN_RULES",
+    "apicurio.registry.serde.contract-rules.enabled": "true",
+    "apicurio.registry.url.version": "2",
     "rule.executors.encrypt.param.secret.access.key": "s3cret",
     "schema.registry.ssl.keystore.key": "-----BEGIN PRIVATE KEY----- s3cret",
     "apicurio.registry.avro.encoding": "JSON",
@@ -35,9 +38,23 @@ def test_what_would_change_bytes_or_subjects_is_refused_with_what_to_do(name: st
     assert "s3cret" not in str(caught.value)
 
 
+def test_indented_json_is_refused() -> None:
+    with pytest.raises(ConfigError, match="records have no line breaks"):
+        configured({**CONFLUENT, "value.converter.json.indent.output": "true"})
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("json.indent.output", "false"),
+        ("json.fail.invalid.schema", "true"),
+        ("json.schema.spec.version", "draft_2019_09"),
+        ("json.default.property.inclusion", "NON_NULL"),
+        ("ignore.modern.dialects", "true"),
+        ("validation.rules.execution", "disabled"),
+        ("avro.reflection.allow.null", "true"),
+        ("apicurio.registry.serializer.dereference-schema", "true"),
+        ("apicurio.registry.avro.validate-writer-schema", "false"),
         ("value.schema.id.serializer", "io.confluent.kafka.serializers.schema.id.PrefixSchemaIdSerializer"),
         ("context.name.strategy", "io.confluent.kafka.serializers.context.NullContextNameStrategy"),
         ("apicurio.registry.avro.encoding", "binary"),

@@ -18,6 +18,16 @@ COLUMNS = (
     Column("code", ConnectSchema("string"), pa.string()),
     Column("note", ConnectSchema("string", optional=True), pa.string()),
 )
+_TEXT = ConnectSchema("string", optional=True)
+OUTBOX = TableSchema(
+    TableId("golden", "public", "outbox"),
+    (
+        Column("id", ConnectSchema("string"), pa.string()),
+        *(Column(name, _TEXT, pa.string()) for name in ("aggregatetype", "aggregateid", "type", "payload")),
+    ),
+    ("id",),
+    ("id",),
+)
 BARE = {"key.converter.schemas.enable": "false", "value.converter.schemas.enable": "false"}
 
 

@@ -29,8 +29,9 @@ from tailrace.events.registry import form
 from tailrace.events.registry.registry import Wanted
 from tailrace.events.rows import RowWriter
 from tailrace.model.schema import ConnectSchema
+from tailrace.model.table import TableSchema
 from tailrace.transforms.encoder import Encoder
-from tests.unit.events.changes import changes, table
+from tests.unit.events.changes import OUTBOX, changes, table
 from tests.unit.events.event_recordings import configured
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -127,10 +128,12 @@ UNWRAP = {
 }
 
 
-def encoded(properties: dict[str, str], *changed: dict[str, Any]) -> list[dict[str, Any]]:
+def encoded(
+    properties: dict[str, str], *changed: dict[str, Any], of: TableSchema | None = None
+) -> list[dict[str, Any]]:
     """The records of changes of a table."""
     encoder = Encoder(configured({**CONVERTER, **properties}), POSTGRES, "run")
-    return [row for found in encoder.encode(changes(table(), *changed)) for row in found.to_pylist()]
+    return [row for found in encoder.encode(changes(of or table(), *changed)) for row in found.to_pylist()]
 
 
 IMAGE = {"id": 1, "code": "é", "note": None}
@@ -202,3 +205,96 @@ def test_a_traceparent_comes_from_a_header() -> None:
     sources = {f"{PREFIX}.metadata.source": "value,id:generate,type:generate"}
     with pytest.raises(ConfigError, match="a traceparent can come from a header alone"):
         configured({**CONVERTER, **own, **sources})
+
+
+HEADERS = {
+    "transforms": "metadata",
+    "transforms.metadata.type": "org.apache.kafka.connect.transforms.HeaderFrom$Value",
+    "transforms.metadata.fields": "source,op,transaction",
+    "transforms.metadata.headers": "source,op,transaction",
+    "transforms.metadata.operation": "copy",
+    f"{PREFIX}.json.schemas.enable": "false",
+}
+# As Debezium's page on CloudEvents has it.
+ROUTED = {
+    **HEADERS,
+    "tombstones.on.delete": "false",
+    "transforms": "metadata,outbox",
+    "transforms.outbox.type": "io.debezium.transforms.outbox.EventRouter",
+    "transforms.outbox.table.expand.json.payload": "true",
+    "transforms.outbox.table.fields.additional.placement": "type:header,type:header:dataSchemaName",
+    f"{PREFIX}.metadata.source": "header",
+}
+
+
+def outbox(*types: str | None) -> list[dict[str, Any]]:
+    """Rows of an outbox whose payloads all have the same fields."""
+    return [
+        {
+            "op": "c",
+            "after": {"id": str(at), "aggregatetype": "a", "aggregateid": "7", "type": each, "payload": '{"a":1}'},
+        }
+        for at, each in enumerate(types)
+    ]
+
+
+def test_each_record_of_an_outbox_has_its_own_id_type_and_name_of_the_schema() -> None:
+    named = {f"{PREFIX}.schema.data.name.source.header.enable": "true", f"{PREFIX}.json.schemas.enable": "true"}
+    found = encoded({**ROUTED, **named}, *outbox("Made", "Paid", "Made", "Sent"), of=OUTBOX)
+    events = [json.loads(row["value"]) for row in found]
+    assert [(event["id"], event["type"], event["data"]["schema"]["name"]) for event in events] == [
+        ("0", "Made", "Made"),
+        ("1", "Paid", "Paid"),
+        ("2", "Made", "Made"),
+        ("3", "Sent", "Sent"),
+    ]
+
+
+def test_the_source_of_metadata_is_in_any_case() -> None:
+    found = encoded(
+        {**HEADERS, f"{PREFIX}.metadata.source": "Header, id:GENERATE, type:generate"}, {"op": "c", "after": IMAGE}
+    )
+    assert json.loads(found[0]["value"])["iodebeziumop"] == "c"
+
+
+def without(field: str) -> dict[str, str]:
+    """A transform that drops a field of the values."""
+    return {
+        "transforms": "drop",
+        "transforms.drop.type": "org.apache.kafka.connect.transforms.ReplaceField$Value",
+        "transforms.drop.exclude": field,
+    }
+
+
+BY_HEADERS = {**HEADERS, f"{PREFIX}.metadata.source": "header,id:generate,type:generate"}
+
+
+@pytest.mark.parametrize(
+    ("properties", "said"),
+    [
+        (without("before"), "has no field before"),
+        (without("source"), "has no field source"),
+        (without("op"), "has no field op"),
+        ({**BY_HEADERS, "transforms.metadata.fields": "after,op,transaction"}, "source has no field connector"),
+        ({**BY_HEADERS, "transforms.metadata.headers": "op,source,transaction"}, "source is no struct"),
+        ({**BY_HEADERS, "transforms.metadata.fields": "source,ts_ms,transaction"}, "header op .* is no text"),
+    ],
+)
+def test_metadata_that_are_not_there_are_told(properties: dict[str, str], said: str) -> None:
+    with pytest.raises(DecodeError, match=said):
+        encoded(properties, {"op": "c", "after": IMAGE})
+
+
+def test_a_header_that_is_null_is_told() -> None:
+    with pytest.raises(DecodeError, match="header type of a record is null"):
+        encoded(ROUTED, *outbox("Made", None), of=OUTBOX)
+
+
+def test_a_value_whose_schema_has_no_name_is_an_error_and_not_lost() -> None:
+    """The reference stops there too."""
+    by_value = {
+        f"{PREFIX}.metadata.source": "value,id:generate,type:generate",
+        "transforms.outbox.table.expand.json.payload": "false",
+    }
+    with pytest.raises(DecodeError, match=r"metadata\.source=header"):
+        encoded({**ROUTED, **by_value}, *outbox("Made"), of=OUTBOX)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.events.payload import array
-from tailrace.model.schema import ConnectSchema
+from tailrace.model.schema import OPTIONAL_STRING, ConnectSchema
 from tailrace.model.text.json import encode
 from tailrace.transforms.expand import Expander, read
 
@@ -85,6 +85,18 @@ def test_nulls_are_left_out_or_optional_bytes() -> None:
     node = {"a": None, "b": [{"c": None}, {"c": 1}]}
     assert kinds(Expander().schema("p", node)) == {"b": "array"}
     assert kinds(Expander(nulls=True).schema("p", node)) == {"a": "bytes", "b": "array"}
+
+
+def test_empty_arrays_are_left_out_or_arrays_of_texts() -> None:
+    node = {"a": [], "b": [[], []], "c": [1]}
+    with pytest.raises(ValueError, match="unrecognized"):
+        Expander().schema("p", node)
+    schema = Expander(empty=True).schema("p", node)
+    assert kinds(Expander().schema("p", {"a": [], "c": [1]})) == {"c": "array"}
+    assert schema is not None
+    shown = {field.name: field.schema.items for field in schema.fields}
+    assert [shown["a"], shown["b"].items] == [OPTIONAL_STRING, OPTIONAL_STRING]  # type: ignore[union-attr]
+    assert Expander(empty=True).value(node, schema) == node
 
 
 @pytest.mark.parametrize("text", ["", "null", "1", '"{"', '{"a": NaN}', "{", ' {"a":1}'])

@@ -236,7 +236,6 @@ def test_each_geometry_is_converted_for_itself() -> None:
 @pytest.mark.parametrize(
     ("wkb", "srid", "words"),
     [
-        (POINT, None, r"(?s)Cannot convert to EWKB when SRID is null.*Set format to ewkb"),
         ("0101", 4326, "a geometry ends within its head"),
         (EXTENDED[:14], 4326, "a geometry ends within its head"),
     ],
@@ -244,6 +243,10 @@ def test_each_geometry_is_converted_for_itself() -> None:
 def test_what_has_no_other_format(wkb: str, srid: int | None, words: str) -> None:
     with pytest.raises(TransformError, match=words):
         formatted(wkb, srid)
+
+
+def test_wkb_without_an_srid_stays_as_it_is() -> None:
+    assert formatted(POINT, None) == POINT
 
 
 def test_a_format_that_is_not_known_is_an_error() -> None:

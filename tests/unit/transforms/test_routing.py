@@ -13,6 +13,7 @@ from tests.unit.events.changes import changes, table
 from tests.unit.transforms.transformed import payload, properties, rows
 
 BY_TABLE = "io.debezium.transforms.ByLogicalTableRouter"
+TO_TOPIC = "io.debezium.transforms.ToLogicalTopicRouter"
 PARTITIONS = "io.debezium.transforms.partitions.PartitionRouting"
 ALL = {"topic.regex": r"(.*)\.things", "topic.replacement": "$1.all"}
 IMAGE = {"id": 1, "code": "Sally", "note": None}
@@ -36,6 +37,13 @@ def test_the_identifier_is_rewritten_or_left_out() -> None:
     assert payload(delete["key"]) == payload(tombstone["key"]) == {"id": 1, "t": "<things>"}
     off = properties(BY_TABLE, {**ALL, "key.enforce.uniqueness": "false"})
     assert payload(rows(changes(table(), {"op": "c", "after": IMAGE}), off)[0]["key"]) == {"id": 1}
+
+
+def test_the_newer_class_has_another_name_for_the_identifier() -> None:
+    settings = {**ALL, "logical.destination.cache.size": "8"}
+    (row,) = rows(changes(table(), {"op": "c", "after": IMAGE}), properties(TO_TOPIC, settings))
+    assert row["topic"] == "server1.public.all"
+    assert payload(row["key"]) == {"id": 1, "__dbz__sourceIdentifier": "server1.public.things"}
 
 
 def test_other_topics_and_empty_names_stay() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tailrace.config.option import Option, OptionStatus
 from tailrace.config.options import converters as declared
+from tailrace.config.options.apicurio import OF_APICURIO
 from tailrace.config.options.cloud_events import SETTINGS as OF_CLOUD_EVENTS
 
 
@@ -48,7 +49,7 @@ def _of_registries(part: str) -> tuple[Option[object], ...]:
         declared.SCHEMA_REGISTRY_URL,
         *of_part,
         *declared.OF_CONFLUENT,
-        *declared.OF_APICURIO,
+        *OF_APICURIO,
     )
 
 

@@ -16,6 +16,10 @@ _NO_PASSWORD = "certificates in PEM have none"
 _OPENSSL = "OpenSSL decides it"
 _WAITS = "a registry that is away is asked again for 30 seconds, at each address of the list"
 _ONE_CLIENT = "there is one HTTP client"
+PROCESS_CACHE = "each process keeps the ids of all its schemas"
+READING = "it is for reading records"
+NO_RULES = "rules of data contracts are not run: remove them, or encrypt and check by transforms"
+ONLY_VALUE, TAKE_ONE = "the only value is what is done", "take one of these"
 
 
 class Certificates(NamedTuple):
@@ -165,5 +169,14 @@ OF_APICURIO = (
         "apicurio.registry.retry-count",
         "apicurio.registry.retry-backoff-ms",
     ),
-    *quiet(_ONE_CLIENT, "apicurio.registry.http.adapter"),
+    *quiet(_ONE_CLIENT, "apicurio.registry.http.adapter", "apicurio.registry.otel.enabled"),
+    *quiet(
+        "nothing is added to an address that ends with /apis/registry/v2 or /apis/registry/v3",
+        "apicurio.registry.client.disable-auto-basepath-append",
+        "apicurio.registry.rest.client.auto-base-path",
+    ),
+    *refused(
+        "end apicurio.registry.url with /apis/registry/v2 or /apis/registry/v3, which says the version",
+        "apicurio.registry.url.version",
+    ),
 )

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from tailrace.config import Config
 from tailrace.config.option import Option
-from tailrace.config.options.converters import (
+from tailrace.config.options.apicurio import (
     APICURIO_ARTIFACT_ARTIFACT_ID,
     APICURIO_ARTIFACT_GROUP_ID,
     APICURIO_ARTIFACT_RESOLVER_STRATEGY,

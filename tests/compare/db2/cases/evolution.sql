@@ -1,4 +1,5 @@
 -- A column that is added with a default, twice, over a restart; a table that is added; schema changes.
+-- @compare {"explained": {"^db2\\.MYSCHEMA\\.A\\[3\\] op=u .*(value\\.schema|payload\\.(before|after)\\.X: expected \"<absent>\")": "docs/connectors/db2.md: the first change after ADD COLUMN"}}
 -- @property include.schema.changes=true
 -- @property provide.transaction.metadata=true
 CREATE TABLE MYSCHEMA.A (ID INTEGER NOT NULL PRIMARY KEY, V VARCHAR(20), W DECIMAL(6,2) NOT NULL DEFAULT 1.5);
