@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from tailrace.sinks.replica.failures import ERRORS, failed
+from tailrace.sinks.replica.failures import failed, is_failure
 from tailrace.sinks.replica.table import Mark
 from tailrace.sinks.replica.target import Target
 from tailrace.sinks.replica.upkeep import Upkeep
@@ -35,6 +35,8 @@ def write(root: str, options: Mapping[str, str], pipeline: str, until: Mapping[s
             place.lake.create(place.name, rows, _MARK, _UPKEEP.kept_seconds)
             return None
         table.overwrite(rows, _MARK, reshapes=False)
-    except ERRORS as error:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         raise failed(place, error, where=place.uri) from error
     return _UPKEEP.after(place, pipeline, table.version)
