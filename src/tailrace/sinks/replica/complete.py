@@ -25,12 +25,14 @@ _UPKEEP = Upkeep(retention_minutes=60)
 def write(root: str, options: Mapping[str, str], pipeline: str, until: Mapping[str, datetime | None]) -> str | None:
     """Replace the rows of a pipeline's table; `until` is by the tables' names, and ALL. Raises SinkError.
 
-    Returns how its maintenance failed, if it did.
+    Returns how its maintenance failed, if it did. While nothing is known no table is made.
     """
     place = Target(f"{root.rstrip('/')}/{FOLDER}", pipeline, options)
     rows = pa.table({"table": list(until), "complete_until": list(until.values())}, schema=SCHEMA)
     try:
         table = place.open()
+        if table is None and not any(until.values()):
+            return None
         if table is None:
             place.lake.create(place.name, rows, _MARK, _UPKEEP.kept_seconds)
             return None
