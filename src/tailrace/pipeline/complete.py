@@ -82,12 +82,18 @@ def moment(time_us: int) -> datetime:
     return datetime.fromtimestamp(time_us // 1_000_000, timezone.utc).replace(microsecond=time_us % 1_000_000)
 
 
-def following(before: Completeness, until_us: int, states: Mapping[str, TableState], held: Held) -> Completeness:
-    """The values once everything up to a time is written.
+def following(before: Completeness, until_us: int | None, states: Mapping[str, TableState], held: Held) -> Completeness:
+    """The values once everything up to a time is written; None: that is not known.
 
     That of a table stays where it was unless the table is complete, and that of the pipeline while any table is not.
+    Where the rows of a snapshot replace those of a table there are none until all are read.
     """
     left = {name: state for name, state in states.items() if shown(name) not in held.removed and state.state != GONE}
+    replaced = {name for name, state in left.items() if state.is_replaced}
+    if replaced:
+        before = Completeness(None, {name: each for name, each in before.tables.items() if name not in replaced})
+    if until_us is None:
+        return before
     complete = {name for name, state in left.items() if state.state == COMPLETE and shown(name) not in held.lacking}
     tables = {**before.tables, **{name: max(until_us, before.tables.get(name, until_us)) for name in complete}}
     is_whole = not held.lacking and len(complete) == len(left)
@@ -138,6 +144,15 @@ def until(pipeline: Definition | str | Path, table: str | None) -> datetime | No
     return stored(definition.checkpoint).until(name)
 
 
+def begin(file: StateFile, publish: Callable[[Completeness], None]) -> None:
+    """Under a new checkpoint withdraw what the table beside a replica says: a first snapshot will replace all rows.
+
+    Raises SinkError.
+    """
+    if file.read() is None:
+        publish(Completeness())
+
+
 class CompleteWatch:
     """Follows the progress of a run. `publish` writes the table beside a replica, and may raise SinkError.
 
@@ -159,11 +174,11 @@ class CompleteWatch:
 
     def see(self, progress: Mapping[str, Any] | None, *, is_last: bool = False) -> None:
         """Follow the newest progress of the query; `is_last`: the run ends, so the table is not written later."""
-        latest = {} if progress is None else offset_of(dict(progress), "latestOffset")
-        if progress is None or "complete_us" not in latest:
+        if progress is None:
             return
+        latest = offset_of(dict(progress), "latestOffset")
         held = Held.of(self._config, offset_of(dict(progress), "endOffset"))
-        value = following(self._value, latest["complete_us"], self._states(), held)
+        value = following(self._value, latest.get("complete_us"), self._states(), held)
         try:
             if value != self._value:
                 self._file.write(json.dumps({"version": 1, **asdict(value)}))
@@ -178,7 +193,8 @@ class CompleteWatch:
     def _tell_sink(self, batch: int, *, is_last: bool) -> None:
         pause = _QUIET_SECONDS if batch == self._published_batch else _BUSY_SECONDS
         now = time.monotonic()
-        is_due = is_last or now - self._published_at >= pause
+        is_withdrawn = self._published is not None and not {*self._published.tables} <= {*self._value.tables}
+        is_due = is_last or is_withdrawn or now - self._published_at >= pause
         if self._publish is None or self._value == self._published or not is_due:
             return
         self._published_at, self._published_batch = now, batch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from tailrace.connectors.notifications import notify
 from tailrace.errors import TailraceError
 from tailrace.pipeline.cataloguing import registrar_of
 from tailrace.pipeline.checkpoint import make_folder
+from tailrace.pipeline.complete import FILE as COMPLETE
+from tailrace.pipeline.complete import begin
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.files import checkpoint_file
 from tailrace.pipeline.lease import Lease
@@ -65,6 +68,10 @@ class Pipeline:
         latest = None if TELLS_START else LatestFile(scratch_folder() / "latest.json")
         start = QueryStart(definition, session, target, self.log, replaces_sink=self.target is not None, latest=latest)
         try:
+            if isinstance(target, ReplicaOutput):
+                begin(
+                    checkpoint_file(session, definition.checkpoint, COMPLETE), partial(target.publish, definition.name)
+                )
             return Run(start, start.begin(), lease, last_run, ends_session=self.session is None)
         except BaseException as error:
             if isinstance(error, TailraceError):

@@ -25,6 +25,7 @@ from tailrace.sinks.replica.states import (
     GONE,
     INCOMPLETE,
     READING,
+    SNAPSHOT,
     SeenVersion,
     TableEvent,
     TableState,
@@ -37,8 +38,6 @@ from tailrace.snapshot.progress import Progress
 log = logging.getLogger(__name__)
 
 FILE = "replica.json"
-# Before the name of a snapshot whose rows replace a table's, in the request of its state.
-_SNAPSHOT = "snapshot "
 # A table that stays incomplete is asked for ever more rarely, at least so often.
 _LONGEST_PAUSE_SECONDS = 3600.0
 
@@ -178,7 +177,7 @@ class TableStates:
         if report.begun is not None:
             self._event(name, TableEvent.BEGUN, request=report.begun)
         if report.snapshot is not None:
-            self._event(name, TableEvent.BEGUN, request=_SNAPSHOT + report.snapshot)
+            self._event(name, TableEvent.REPLACED, request=SNAPSHOT + report.snapshot)
         if report.left_out is not None:
             self._event(name, TableEvent.LACKING, why=report.left_out)
         if report.ended is not None:
@@ -240,7 +239,7 @@ class TableStates:
             state = self._tables[name]
             if state.request is None or state.request in queued or self.is_waiting(state.request):
                 continue
-            if state.request.startswith(_SNAPSHOT):
+            if state.request.startswith(SNAPSHOT):
                 self._tables[name] = state if shown(name) in left else state.after(TableEvent.ENDED, self.clock())
                 continue
             why = next((one.why for one in progress.incomplete if one.table == shown(name)), None)

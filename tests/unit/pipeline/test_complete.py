@@ -11,7 +11,7 @@ import pytest
 from tailrace.connectors.postgres.package import PostgresPackage
 from tailrace.errors import ConfigError, SinkError
 from tailrace.pipeline import complete
-from tailrace.pipeline.complete import Completeness, CompleteWatch, Held, clock_warnings, following, from_text
+from tailrace.pipeline.complete import Completeness, CompleteWatch, Held, begin, clock_warnings, following, from_text
 from tailrace.sinks.replica.states import ASIDE, COMPLETE, GONE, INCOMPLETE, READING, TableState
 
 CONFIG = PostgresPackage().resolve(
@@ -76,6 +76,30 @@ def test_a_table_that_is_asked_for_or_given_up_counts_as_incomplete() -> None:
     assert found == Completeness(5, {"public.a": 9, "public.d": 9})
     given_up = {"incomplete": [{"table": "public.b", "why": "w", "since_ms": 1, "of_keys": False}]}
     assert Held.of(CONFIG, {"snapshots": {**snapshots, "queue": [], "undo": None, **given_up}}).lacking == {"public.b"}
+
+
+def test_a_table_whose_rows_a_snapshot_replaces_has_no_value_and_nor_has_the_pipeline_until_all_are_read() -> None:
+    file, published = File(), list[Completeness]()
+    known = {**states(a=COMPLETE, b=COMPLETE)}
+    watch = CompleteWatch(file, CONFIG, lambda: known, published.append)
+    watch.see(progress(5))
+    known["public.b"] = TableState(READING, 0.0, request="snapshot s")
+    watch.see(progress(None, batch=2))
+    assert from_text(file.text or "") == Completeness(None, {"public.a": 5})
+    assert published == [Completeness(5, {"public.a": 5, "public.b": 5}), Completeness(None, {"public.a": 5})]
+    known["public.b"] = TableState(READING, 0.0, request="a signal")
+    watch.see(progress(9, batch=3))
+    assert from_text(file.text or "") == Completeness(None, {"public.a": 9}), "a copy is read, which was not known"
+    known["public.b"] = TableState(COMPLETE, 0.0)
+    watch.see(progress(11, batch=4))
+    assert from_text(file.text or "") == Completeness(11, {"public.a": 11, "public.b": 11})
+
+
+def test_what_is_said_beside_a_replica_is_withdrawn_under_a_new_checkpoint_alone() -> None:
+    published = list[Completeness]()
+    begin(File(), published.append)
+    begin(File('{"version": 1, "until_us": 5, "tables": {}}'), published.append)
+    assert published == [Completeness()]
 
 
 def test_a_run_goes_on_from_what_a_killed_one_has_stored() -> None:

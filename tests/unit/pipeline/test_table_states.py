@@ -213,6 +213,18 @@ def test_a_first_snapshot_without_some_of_its_rows_leaves_the_table_incomplete()
             assert pipeline.states.tables["public.t"].why == ("row 3 was left out",)
 
 
+def test_a_complete_table_whose_rows_a_snapshot_replaces_is_being_read() -> None:
+    pipeline = Pipeline()
+    pipeline.written(rows())
+    assert pipeline.state() == COMPLETE
+    pipeline.offset = {"phase": "snapshot", "reading": {"place": {"left": ["public.t"]}}}
+    pipeline.written(rows(snapshot="s"))
+    assert (pipeline.state(), pipeline.states.tables["public.t"].is_replaced) == (READING, True)
+    pipeline.offset = {"phase": "stream"}
+    pipeline.written()
+    assert pipeline.state() == COMPLETE
+
+
 def test_a_damaged_file_is_an_error_with_its_remedy() -> None:
     pipeline = Pipeline()
     pipeline.file.text = '{"version": 1'

@@ -19,6 +19,8 @@ from tests.behaviour.engines import catalog
 def test_the_newest_times_are_beside_the_tables(tmp_path: Path, kind: str) -> None:
     options: Mapping[str, str] = catalog(tmp_path / "lake") if kind == "iceberg" else {}
     root = "iceberg://shop" if kind == "iceberg" else str(tmp_path / "lake")
+    assert write(root, options, "shop", {"*": None}) is None
+    assert not (tmp_path / "lake").exists() or not list((tmp_path / "lake").rglob("*_complete")), "nothing is known"
     for hour in (11, 12):
         until = {"*": None, "public.orders": datetime(2026, 1, 1, hour, tzinfo=timezone.utc)}
         assert write(root, options, "shop", until) is None

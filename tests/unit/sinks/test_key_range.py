@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tailrace.sinks.replica.compare import KeyRange
+from tailrace.sinks.replica.compare import ComparedColumns, KeyRange, ReplicaVersion
 from tailrace.sinks.replica.lakes import lake_at
 from tailrace.sinks.replica.table import Bounds, Mark, Table
 
@@ -65,6 +65,16 @@ def test_a_range_has_the_rows_behind_one_key_and_up_to_another() -> None:
     parts = [of(after, until) for after, until in zip([None, *cuts], [*cuts, None], strict=True)]
     assert [part[-1] for part in parts[:-1]] == cuts
     assert [key for part in parts for key in part] == keys, "each row is in one part"
+
+
+def test_a_key_whose_numbers_are_texts_in_the_replica_has_their_order(tmp_path: Path) -> None:
+    lake = lake_at(str(tmp_path / "lake"), {})
+    texts = pa.table({"id": ["9", "10", "100", "8"]})
+    lake.create("t", texts, MARK, None)
+    replica = ReplicaVersion(lake.open("t"), ComparedColumns(texts.schema, ("id",), ()), {})
+    for after, until, expected in (((8,), (10,), {"9", "10"}), (None, (8,), {"8"}), ((10,), None, {"100"})):
+        found = [each.rows for each in replica.within(KeyRange(("id",), after, until)).rows()]
+        assert {*pa.concat_tables(found).column("id").to_pylist()} == expected
 
 
 def test_rows_without_a_key_are_in_the_last_part() -> None:

@@ -136,6 +136,8 @@ class KeyRange:
         behind, same = np.zeros(rows.num_rows, np.bool_), np.ones(rows.num_rows, np.bool_)
         for name, value in zip(self.names, key, strict=True):
             column, bound = rows.column(name), pa.scalar(value, pa.int64())
+            if pa.types.is_string(column.type):  # as the replica has a key that was a number of any scale once
+                column = column.cast(pa.int64())
             behind |= same & np.asarray(pc.fill_null(pc.greater(column, bound), True), bool)
             same &= np.asarray(pc.fill_null(pc.equal(column, bound), False), bool)
         return behind
@@ -219,7 +221,8 @@ class ReplicaVersion:
         part, bounds = self._part, None
         if part is not None:
             own = {old: new for new, old in self._names.items()}
-            bounds = part.bounds(own.get(part.names[0], part.names[0]))
+            name = own.get(part.names[0], part.names[0])
+            bounds = part.bounds(name) if pa.types.is_integer(self._target.schema.field(name).type) else None
         with _readable(self._target.uri):
             for batch in self._target.scan(bounds):
                 if batch.num_rows:

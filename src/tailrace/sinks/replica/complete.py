@@ -7,7 +7,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from tailrace.sinks.replica.failures import ERRORS, failed
+from tailrace.sinks.replica.failures import failed, is_failure
 from tailrace.sinks.replica.table import Mark
 from tailrace.sinks.replica.target import Target
 from tailrace.sinks.replica.upkeep import Upkeep
@@ -25,16 +25,20 @@ _UPKEEP = Upkeep(retention_minutes=60)
 def write(root: str, options: Mapping[str, str], pipeline: str, until: Mapping[str, datetime | None]) -> str | None:
     """Replace the rows of a pipeline's table; `until` is by the tables' names, and ALL. Raises SinkError.
 
-    Returns how its maintenance failed, if it did.
+    Returns how its maintenance failed, if it did. While nothing is known no table is made.
     """
     place = Target(f"{root.rstrip('/')}/{FOLDER}", pipeline, options)
     rows = pa.table({"table": list(until), "complete_until": list(until.values())}, schema=SCHEMA)
     try:
         table = place.open()
+        if table is None and not any(until.values()):
+            return None
         if table is None:
             place.lake.create(place.name, rows, _MARK, _UPKEEP.kept_seconds)
             return None
         table.overwrite(rows, _MARK, reshapes=False)
-    except ERRORS as error:
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         raise failed(place, error, where=place.uri) from error
     return _UPKEEP.after(place, pipeline, table.version)

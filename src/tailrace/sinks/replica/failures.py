@@ -52,9 +52,14 @@ def retried(place: Target, attempt: Callable[[], T], attempts: int = _ATTEMPTS) 
         time.sleep(_PAUSE_S * (_ATTEMPTS + 1 - attempts))
         return retried(place, attempt, attempts - 1)
     except BaseException as error:
-        if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
+        if not is_failure(error):
             raise
         raise failed(place, error) from error
+
+
+def is_failure(error: BaseException) -> bool:
+    """Whether an error is one of what was tried, and not the end of the process."""
+    return isinstance(error, Exception) or type(error).__name__ == _PANIC
 
 
 def failed(place: Target, error: BaseException, where: str | None = None) -> SinkError:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
-
 from tailrace.sinks.replica.marks import Record
 from tailrace.sinks.replica.states import SeenVersion
 from tailrace.sinks.replica.table import Commit, Table
@@ -28,14 +26,21 @@ def why_not_ours(target: Table | None, last: SeenVersion | None, query: str) -> 
     if now.id != last.id:
         return "another table is in the place of the replica's"
     if now.version < last.version:
-        return f"the replica's table was put back to version {now.version}, and it had version {last.version}"
-    for commit in takewhile(lambda each: each.version > last.version, target.commits()):
+        return _put_back(now.version, last)
+    for commit in target.commits():
+        if commit.version <= last.version:
+            # Versions of Iceberg go on behind those that were left: what follows may be of another program as well.
+            return None if commit.version == last.version else _put_back(commit.version, last)
         record = Record.from_text(commit.text)
         if commit.restores:
             return f"the replica's table was restored to an older version by {commit.writer}"
         if (record is None or record.query != query) and not commit.keeps_rows:
             return f"the replica's table was written by {_named(commit)}, which is not this pipeline"
     return None
+
+
+def _put_back(version: int, last: SeenVersion) -> str:
+    return f"the replica's table was put back to version {version}, and it had version {last.version}"
 
 
 def _named(commit: Commit) -> str:

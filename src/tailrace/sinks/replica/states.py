@@ -20,6 +20,8 @@ from enum import Enum
 from typing import Any
 
 COMPLETE, READING, INCOMPLETE, ASIDE, GONE = "complete", "reading", "incomplete", "aside", "gone"
+# Before the name of a snapshot whose rows replace a table's, in the request of its state.
+SNAPSHOT = "snapshot "
 _MOST_REASONS, _LONGEST_REASON = 5, 300  # guessed
 
 
@@ -28,7 +30,8 @@ class TableEvent(Enum):
 
     WRITTEN = "changes of the log were written"
     LACKING = "something happened that the log does not carry"
-    BEGUN = "the first rows of a snapshot came"
+    BEGUN = "the first rows of a requested table came"
+    REPLACED = "the first rows of a snapshot replaced those of the table"
     ENDED = "all rows of a snapshot are written"
     ASKED = "the table is requested again"
     STOPPED = "a requested snapshot was stopped or given up"
@@ -44,6 +47,8 @@ TRANSITIONS: Mapping[TableEvent, tuple[str, str, str, str, str, str]] = {
     TableEvent.LACKING: (INCOMPLETE, READING, INCOMPLETE, ASIDE, INCOMPLETE, INCOMPLETE),
     # A complete table that somebody reads again stays so: its rows are replaced when all are read.
     TableEvent.BEGUN: (COMPLETE, READING, READING, ASIDE, READING, READING),
+    # Until all are read it has some of its rows.
+    TableEvent.REPLACED: (READING, READING, READING, ASIDE, READING, READING),
     TableEvent.ENDED: (COMPLETE, COMPLETE, COMPLETE, COMPLETE, COMPLETE, COMPLETE),
     TableEvent.ASKED: (COMPLETE, READING, INCOMPLETE, ASIDE, GONE, INCOMPLETE),
     TableEvent.STOPPED: (COMPLETE, INCOMPLETE, INCOMPLETE, ASIDE, GONE, INCOMPLETE),
@@ -92,6 +97,11 @@ class TableState:
         return self.state in (INCOMPLETE, ASIDE) or (self.state == READING and bool(self.why))
 
     @property
+    def is_replaced(self) -> bool:
+        """Whether its rows are those of a snapshot that is not read to its end: those of before are gone."""
+        return self.state == READING and self.request is not None and self.request.startswith(SNAPSHOT)
+
+    @property
     def left_behind(self) -> tuple[str, ...]:
         """Why rows that get another name may differ from the source's."""
         if self.state == READING and not self.why:
@@ -117,7 +127,7 @@ class TableState:
             return replace(changed, why=self.why or (why,), again=_with(self.again, why))
         if event is TableEvent.LACKING:
             return replace(changed, request=None)
-        if event in (TableEvent.BEGUN, TableEvent.ASKED):
+        if event in (TableEvent.BEGUN, TableEvent.REPLACED, TableEvent.ASKED):
             is_asked = event is TableEvent.ASKED
             asked = now if is_asked else self.asked
             return replace(changed, request=request, asked=asked, tries=self.tries + is_asked)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-from tailrace.sinks.replica.failures import ERRORS
+from tailrace.sinks.replica.failures import is_failure
 from tailrace.sinks.replica.marks import newest
 from tailrace.sinks.replica.retention import FILE_BYTES, LONGEST_SECONDS, Space
 from tailrace.sinks.replica.table import Maintenance, Mark, Table
@@ -52,7 +52,9 @@ class Upkeep:
             target = place.open()
             if target is not None:
                 self._after(target, query, first)
-        except ERRORS as error:
+        except BaseException as error:  # whatever Arrow, the format's library and the storage raise
+            if not is_failure(error):
+                raise
             text = str(error).splitlines()[0] if str(error) else type(error).__name__
             what = "old files could not be removed or joined, which is tried again later"
             return f"{place.table} in {place.root}: {what}: {text}"

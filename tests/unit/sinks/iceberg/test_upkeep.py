@@ -102,3 +102,20 @@ def test_the_list_of_snapshots_is_bounded(lake: Lake, monkeypatch: pytest.Monkey
         assert there is not None
         assert Upkeep(120).after(lake.batch(1).target(NAME), "query", there.version) is None
     assert len(lake.table.metadata.snapshots) <= 8
+
+
+def test_a_table_without_the_columns_of_its_index_is_maintained(lake: Lake) -> None:
+    lake.write(("u", None, order(1, "new")))
+    lake.alter(dropped=["id"])
+    there = lake_at("iceberg://lake", lake.options).open(NAME)
+    assert there is not None
+    there.maintenance().join(32 << 20, Mark(None, -1, "{}"))
+    assert sorted(row["note"] for row in lake.rows()) == ["n", "n", "n", "n", "new"]
+
+
+def test_whatever_fails_in_maintenance_is_told_and_stops_nothing(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> int:
+        raise KeyError("of a library")
+
+    monkeypatch.setattr("tailrace.sinks.replica.iceberg.maintenance.Files.small", fails)
+    assert "of a library" in str(Upkeep(120).after(lake.batch(1).target(NAME), "query", -100))

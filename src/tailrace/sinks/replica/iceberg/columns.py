@@ -130,6 +130,25 @@ def arrow_type(kind: IcebergType) -> pa.DataType:
     raise LakeError(f"the table has a column of Iceberg's type {kind}, which no replica has")
 
 
+def named_as(values: pa.ChunkedArray, like: pa.DataType) -> pa.ChunkedArray:
+    """Values whose structs have the names of another type, in its order: a cast goes by names, and drops the others."""
+    kind = _with_names(values.type, like)
+    if kind == values.type:
+        return values
+    return pa.chunked_array([chunk.view(kind) for chunk in values.chunks], kind)
+
+
+def _with_names(kind: pa.DataType, like: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        pairs = zip(kind, like, strict=True)
+        return pa.struct([pa.field(its.name, _with_names(mine.type, its.type)) for mine, its in pairs])
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, _with_names(kind.item_type, like.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(_with_names(kind.value_type, like.value_type))
+    return kind
+
+
 def _type(kind: pa.DataType, ids: Iterator[int]) -> IcebergType:
     """Iceberg's type of one of Arrow's, with ids for what is within it."""
     if pa.types.is_decimal(kind) and kind.precision <= 38:

@@ -216,7 +216,8 @@ def _summary(change: SnapshotChange, mark: Mark, before: Snapshot | None) -> Sum
     ):
         more, less = measure(change.added), measure(gone)
         found |= {name: str(value) for name, value in ((added, more), (removed, less)) if value}
-        found[total] = str(int(told.get(total, 0)) + more - less)
+        if before is None or total in told:  # optional, and unknown where another program has left it out
+            found[total] = str(int(told.get(total, 0)) + more - less)
     return Summary(change.operation, **found, **{"total-equality-deletes": "0"})
 
 

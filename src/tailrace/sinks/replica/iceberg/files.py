@@ -11,9 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.conversions import from_bytes
-from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import (
-    ArrowScan,
     compute_statistics_plan,
     data_file_statistics_from_parquet_metadata,
     parquet_path_to_id_mapping,
@@ -21,13 +19,14 @@ from pyiceberg.io.pyarrow import (
 )
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.schema import Schema, sanitize_column_names
-from pyiceberg.table import FileScanTask, Table
+from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField, PrimitiveType, StringType
 
 from tailrace.sinks.replica.form import VECTORS
-from tailrace.sinks.replica.iceberg.columns import arrow
+from tailrace.sinks.replica.iceberg.columns import named_as
 from tailrace.sinks.replica.iceberg.manifests import version_of
+from tailrace.sinks.replica.iceberg.reading import tables_of
 from tailrace.sinks.replica.iceberg.vectors import Positions, is_vector, read_vector, referenced
 from tailrace.sinks.replica.retention import FILE_BYTES
 from tailrace.sinks.replica.table import Bounds, LakeError, Rows
@@ -94,14 +93,11 @@ def rows_of(
 ) -> Iterator[tuple[Positions, pa.Table]]:
     """The rows of a file that are not deleted, in the columns of a schema, with their positions."""
     gone, at = dead.get(file.file_path), 0
-    types = arrow(schema)
-    scan = ArrowScan(table.metadata, table.io, schema, AlwaysTrue())
-    for batch in scan.to_record_batches([FileScanTask(file)]):
-        rows = pa.Table.from_batches([batch]).cast(types)
-        positions = np.arange(at, at + len(batch))
-        at += len(batch)
-        if gone is not None:
-            lives = np.ones(len(batch), bool)
+    for rows in tables_of(table, file, schema):
+        positions = np.arange(at, at + len(rows))
+        at += len(rows)
+        if gone is not None and len(rows):
+            lives = np.ones(len(rows), bool)
             low, high = np.searchsorted(gone, (positions[0], at))
             lives[gone[low:high] - positions[0]] = False
             rows, positions = rows.filter(pa.array(lives)), positions[lives]
@@ -162,7 +158,8 @@ class _Writer:
 
     def write(self, rows: pa.Table) -> None:
         """Write rows whose columns are those of the schema, in order."""
-        self._writer.write_table(rows.rename_columns(self._types.names).cast(self._types))
+        columns = [named_as(values, field.type) for values, field in zip(rows.columns, self._types, strict=True)]
+        self._writer.write_table(pa.table(columns, names=self._types.names).cast(self._types))
 
     def close(self) -> DataFile:
         """End the file, and describe it as manifests do."""

@@ -93,17 +93,23 @@ class Index:
 
     @staticmethod
     def stored(table: Table) -> Index | None:
-        """The index on disk, None where it is not of the table's newest snapshot."""
+        """The index on disk, None where it is not of the table's newest snapshot and columns."""
         folder, snapshot = folder_of(table), table.current_snapshot()
         try:
             node = json.loads((folder / _STATE).read_text())
             index = Index(folder, node["key"], node["end"], node["snapshot"], node["files"], node["names"])
-            if node["version"] != _VERSION or index.snapshot != (None if snapshot is None else snapshot.snapshot_id):
+            is_newest = index.snapshot == (None if snapshot is None else snapshot.snapshot_id)
+            if node["version"] != _VERSION or not (is_newest and index._has_columns(table.schema())):
                 return None
             index._runs = {name: mapped(folder, name) for name in index.names}
         except (OSError, ValueError, KeyError):  # none, or another process has written a newer one meanwhile
             return None
         return index
+
+    def _has_columns(self, schema: Schema) -> bool:
+        """Whether a schema has the columns of the key, which may have been dropped since."""
+        ids = {str(each.field_id) for each in schema.fields}
+        return all(text.partition(" ")[0] in ids for text in (*self.key, *([] if self.end is None else [self.end])))
 
     def add_rows(self, rows: pa.Table, file: str, schema: Schema) -> None:
         """A file has these rows, in the columns of a schema."""

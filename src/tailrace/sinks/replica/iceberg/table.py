@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.manifest import DataFile, DataFileContent
+from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
@@ -22,7 +22,7 @@ from tailrace.sinks.replica.iceberg.errors import translated, translating
 from tailrace.sinks.replica.iceberg.files import Places, dead_rows, may_have, rows_of, write_rows
 from tailrace.sinks.replica.iceberg.index import Index, keys_of
 from tailrace.sinks.replica.iceberg.maintenance import Files
-from tailrace.sinks.replica.iceberg.manifests import entries
+from tailrace.sinks.replica.iceberg.manifests import entries, manifests_of
 from tailrace.sinks.replica.lookup import joined
 from tailrace.sinks.replica.reshape import Reshaping
 from tailrace.sinks.replica.table import Bounds, Commit, Mark, Rows
@@ -65,9 +65,20 @@ class Iceberg(ReplicaTable):
     @translated
     @override
     def count(self) -> int:
-        """The numbers are those of the newest snapshot's summary."""
-        told = _told(self.table.current_snapshot())
-        return int(told.get("total-records", 0)) - int(told.get("total-position-deletes", 0))
+        """By the list of manifests: the totals in a snapshot's summary are optional, other programs leave them out.
+
+        Deletes of files that another program has rewritten may be left, so 0 is what the deletes themselves say.
+        """
+        found = manifests_of(self.table, self.table.current_snapshot())
+        rows = dict.fromkeys(ManifestContent, 0)
+        for each in found:
+            rows[each.content] += (each.added_rows_count or 0) + (each.existing_rows_count or 0)
+        left = rows[ManifestContent.DATA] - rows[ManifestContent.DELETES]
+        if left > 0:
+            return left
+        data, deletes = self._files()
+        dead = dead_rows(self.table, deletes)
+        return sum(file.record_count - len(dead.get(file.file_path, ())) for file in data)
 
     @translated
     @override
