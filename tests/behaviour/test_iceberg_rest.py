@@ -31,17 +31,11 @@ def until(run: Run, is_so: Callable[[], bool], seconds: float = 120) -> None:
 
 
 @pytest.mark.long
-<<<<<<< HEAD
-def test_a_pipeline_goes_on_through_a_rest_catalog(database: Database, spark: SparkSession, tmp_path: Path) -> None:
-    if reason := why_not_here():
-=======
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("version", [2, 3])
 def test_a_pipeline_goes_on_through_a_rest_catalog(
     database: Database, spark: SparkSession, tmp_path: Path, version: FormatVersion
 ) -> None:
     if reason := why_not_here() or no_runtime():
->>>>>>> h/lake
         pytest.skip(reason)
     database.execute(
         "CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t SELECT n, 'a' FROM generate_series(1, 100) n"
