@@ -156,8 +156,9 @@ def test_reconcile_finds_and_repairs_wrong_rows(kept: Kept) -> None:
 
 
 def test_a_key_is_made_over_another_column(kept: Kept) -> None:
-    kept.until_equal("keyed")
-    kept.source.commit(Update("keyed", 2, {NOTE: "before"}))
+    for note in "one", "two", "three":
+        kept.source.commit(Update("keyed", 2, {NOTE: note}))
+        kept.until_equal("keyed")
     kept.source.move_key("keyed")
     kept.source.commit(Insert("keyed", {KEY: 1, VALUE: 100, NOTE: "another row of this id"}))
     kept.source.commit(Insert("keyed", {KEY: 3, VALUE: 200, NOTE: None}), Update("keyed", 4, {VALUE: 300}))
