@@ -22,7 +22,7 @@ from tailrace.connectors.change_tables.commits import changed, noted
 from tailrace.connectors.change_tables.dialect import Dialect
 from tailrace.connectors.change_tables.fence import CapturedUntil
 from tailrace.connectors.change_tables.gap import Known, is_known, known_up_to
-from tailrace.connectors.change_tables.key_changes import SeenKeys, is_older, noted_keys
+from tailrace.connectors.change_tables.key_changes import SeenKeys, noted_keys, older_rows
 from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.ranges import LogEnd, LogRange, counted
 from tailrace.connectors.change_tables.reader import changes
@@ -38,7 +38,6 @@ from tailrace.connectors.shared_log import BEGINS, LogGap, SharedLogConnector
 from tailrace.connectors.sql_tables.captured import CapturedTables
 from tailrace.connectors.sql_tables.rows import Split, read
 from tailrace.connectors.sql_tables.tables import Connection
-from tailrace.model.structure import CHANGED_KEY
 from tailrace.model.table import TableId, TableSchema
 from tailrace.override import override
 
@@ -311,21 +310,18 @@ class ChangeTableConnector(SharedLogConnector):
             structures = (
                 CapturedTables(self.dialect, connection, self.config).structures() if start.log.get(UNTOLD) else ()
             )
-            tells = self.config[INCLUDE_SCHEMA_CHANGES]
+            tells, lists = self.config[INCLUDE_SCHEMA_CHANGES], TableFilter.from_config(config)
             switches = self._switches(connection, inside, start.log) if tells else []
-            shown = TableFilter.from_config(self.config).naming.shown
-            dropped = gap.dropped(known, found, shown) if tells else ()
-            lists = TableFilter.from_config(config)
+            dropped = gap.dropped(known, found, lists.naming.shown) if tells else ()
             mine = [each for each in inside if lists.captures(each.table)]
             rows = counted(self.dialect, connection, mine, begin, to)
-            gone = [each for each in mine if each not in rows]
-            lacking = [(each.table, gap.dropped_meanwhile(each, begin.lsn(each.table.database))) for each in gone]
+            gone = [(each, begin.lsn(each.table.database)) for each in mine if each not in rows]
+            lacking = [(each.table, gap.dropped_meanwhile(each, lsn)) for each, lsn in gone]
             if self.keeps_tables:
-                all_ = [each for each in found if lists.captures(each.table)]
-                waiting, catalog = start.log.get(WAITING, {}), self.dialect.catalog(connection, config)
+                all_, waiting = [each for each in found if lists.captures(each.table)], start.log.get(WAITING, {})
+                catalog = self.dialect.catalog(connection, config)
                 lacking += lacking_rows(self.dialect, connection, catalog, known, waiting, begin, all_, mine)
-                older = [each.table for each, count in rows.items() if count and is_older(each, start.log, end.log)]
-                lacking += [(table, CHANGED_KEY) for table in dict.fromkeys(older)]
+                lacking += older_rows(rows, start.log, end.log)
             return LogRange(
                 begin,
                 to,

@@ -14,6 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from tailrace.connectors.change_tables.tables import Catalog, Instance, TableKey
+from tailrace.model.structure import CHANGED_KEY
+from tailrace.model.table import TableId
 
 # In the `log` of an offset, by database and number of the table: which key it has, as TableKey.digest.
 KEYS = "keys"
@@ -53,6 +55,14 @@ def noted_keys(log: Mapping[str, Any], instances: Sequence[Instance], captured_u
         if since is not None and (captured_us is None or captured_us < since):
             new.setdefault(database, {})[number] = since
     return {name: entry for name, entry in ((KEYS, keys), (NEW_KEYS, new)) if entry}
+
+
+def older_rows(
+    rows: Mapping[Instance, int], start: Mapping[str, Any], end: Mapping[str, Any]
+) -> list[tuple[TableId, str]]:
+    """The tables whose rows in a range may be older than their key, and why that matters; see `is_older`."""
+    tables = [each.table for each, count in rows.items() if count and is_older(each, start, end)]
+    return [(table, CHANGED_KEY) for table in dict.fromkeys(tables)]
 
 
 def is_older(instance: Instance, start: Mapping[str, Any], end: Mapping[str, Any]) -> bool:

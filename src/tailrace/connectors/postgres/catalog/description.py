@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from tailrace.connectors.postgres.catalog.capturing import Capturing
 from tailrace.connectors.postgres.catalog.members import PartitionFamily
@@ -75,6 +75,7 @@ class Description:
     table: Row
     columns: DescribedColumns
     visible: set[str]
+    _: KW_ONLY
     family: PartitionFamily
     around: Around
     key: str | None = None

@@ -95,7 +95,8 @@ class Structures:
             key = keys.get(table.oid)
             if last is None or last[:4] != (id_, table, family, key):
                 visible = _visible(lists, id_, columns[table.oid])
-                structure = Description(id_, table, columns[table.oid], visible, family, around, key).structure
+                seen = Description(id_, table, columns[table.oid], visible, family=family, around=around, key=key)
+                structure = seen.structure
                 last = id_, table, family, key, structure
             made[table.oid] = last
         self._made = made
