@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
+
+import psycopg
 
 from tailrace.capture.capture import Capture as Reader
 from tailrace.config import Config
+from tailrace.config.options.databases import DATABASE_PORT
 from tailrace.connectors.base import Chunk, Offset
 from tailrace.connectors.postgres.config import resolve
 from tailrace.connectors.postgres.connector import PostgresConnector
@@ -45,12 +49,24 @@ class Capture:
         return rows(chunk for split in self.plan(limit) for chunk in self.reader.read(split))
 
     def forget_streams(self) -> None:
-        """As if the reader process had ended: the next read makes a new connection."""
-        streams_here.forget(f"tailrace {self.offset['pipeline']}")
+        """As if the reader process had ended: the next read makes a new connection. The slot is free then."""
+        name = f"tailrace {self.offset['pipeline']}"
+        if streams_here.forget(name) and self.config[DATABASE_PORT] == self.database.server.port:
+            with suppress(psycopg.Error):  # the server may be away
+                _until_noticed(self.database, name)
 
     def close(self) -> None:
         self.forget_streams()
         self.reader.close()
+
+
+def _until_noticed(database: Database, application: str) -> None:
+    """Wait until the server has noticed that a reader has left: one that is busy still counts the slot as in use."""
+    query = "SELECT FROM pg_stat_activity WHERE application_name = %s AND backend_type = 'walsender'"
+    deadline = time.monotonic() + 20
+    with database.connect() as connection:
+        while connection.execute(query, [application]).fetchone() is not None and time.monotonic() < deadline:
+            time.sleep(0.005)
 
 
 @contextmanager

@@ -32,11 +32,13 @@ def ask(request: ReaderRequest) -> Generator[AnswerBlock, None, None]:
             yield from blocks
 
 
-def forget(name: str) -> None:
-    """As if the reader process had ended: the next read makes a new connection."""
+def forget(name: str) -> bool:
+    """As if the reader process had ended: the next read makes a new connection. Whether there was one."""
     with _locks[name]:
-        if name in streams:
-            streams.pop(name).close()
+        if name not in streams:
+            return False
+        streams.pop(name).close()
+        return True
 
 
 def _tend() -> None:

@@ -185,7 +185,7 @@ def let_go(database: Database) -> None:
     """End whoever reads the slot: Spark's worker does between two queries, as the next one may be its own."""
     with database.connect() as connection:
         connection.execute(
-            "SELECT pg_terminate_backend(active_pid, 5000) FROM pg_replication_slots WHERE database = %s",
+            "SELECT pg_terminate_backend(active_pid, 60000) FROM pg_replication_slots WHERE database = %s",
             [database.name],
         )
 
@@ -213,7 +213,7 @@ def test_a_slot_that_is_dropped_while_it_is_read(spark: SparkSession, shop: Data
 
 def dropped(database: Database) -> bool:
     """Whether a reader could be ended and its slot dropped before it came back."""
-    query = "SELECT pg_terminate_backend(active_pid, 5000), pg_drop_replication_slot(slot_name) FROM "
+    query = "SELECT pg_terminate_backend(active_pid, 60000), pg_drop_replication_slot(slot_name) FROM "
     with database.connect() as connection:
         try:
             connection.execute(f"{query} pg_replication_slots WHERE database = %s".encode(), [database.name])

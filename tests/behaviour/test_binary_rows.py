@@ -52,7 +52,7 @@ LARGE = (
     "INSERT INTO t SELECT n, repeat(n::text, 60) FROM generate_series(1, 150000) n",
 )
 END_READERS = (
-    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+    "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity "
     "WHERE application_name LIKE 'tailrace snapshot reader%' AND datname = current_database()"
 )
 

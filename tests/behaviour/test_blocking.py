@@ -42,7 +42,7 @@ def holders(database: Database) -> list[int]:
 def end_holder(database: Database) -> None:
     (pid,) = holders(database)
     with database.connect() as connection:
-        connection.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+        connection.execute("SELECT pg_terminate_backend(%s, 60000)", [pid])
 
 
 def exported(capture: Capture) -> None:

@@ -213,7 +213,7 @@ def test_a_slot_that_is_lost_and_a_table_that_is_set_aside(
         execute(
             server,
             pipeline,
-            f"SELECT pg_terminate_backend(active_pid, 5000) FROM pg_replication_slots WHERE slot_name = '{name}'",
+            f"SELECT pg_terminate_backend(active_pid, 60000) FROM pg_replication_slots WHERE slot_name = '{name}'",
         )
         asked.eventually(lambda: dropped(server, name), 30)
         asked.eventually(lambda: asked.health()[1] in ("failed", "stuck"), PATIENCE, asked.health)

@@ -164,7 +164,7 @@ def test_the_progress_is_reported(tables: Database) -> None:
 def end_holder(capture: Capture) -> None:
     with capture.database.connect() as connection:
         ended = connection.execute(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = %s",
+            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name = %s",
             [f"tailrace {capture.offset['pipeline']} snapshot"],
         )
         assert ended.fetchall() == [(True,)]

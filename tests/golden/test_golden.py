@@ -30,7 +30,8 @@ LONG = {
         *("transform-header-to-value-transaction", "key-columns-skipped-updates", "transform-names-avro"),
         *("transform-timezone-lists", "transform-partition-routing-fields", "signal-blocking-conditions"),
         *("signal-incremental-surrogate-conditions", "outbox-aggregates", "masks-of-types"),
-        *("enum-label-added", "regex-no-key", "arrays-rare"),
+        *("enum-label-added", "regex-no-key", "arrays-rare", "masks-of-keys", "masks-toast", "column-mask"),
+        *("transform-headers-simple", "transform-topic-router", "no-tombstones", "topic-naming"),
     ),
     "mongodb": (
         *("cursor-pipeline", "field-exclude-change-streams-update-full", "filters-literal", "names-avro"),
@@ -45,6 +46,7 @@ LONG = {
         *("signal-incremental-snapshot", "snapshot-no-data", "types-temporal-isostring", "update-of-nothing"),
         *("heartbeat", "no-pk", "pk-change", "snapshot-empty-first-last", "transaction-metadata"),
         *("placeholder-hex", "captured-without-key", "defaults-cut", "wide-large-values"),
+        *("column-propagate-type", "captured-column-list"),
     ),
     "avro": (
         *("db2-rows", "mongodb-rows", "postgres-chain", "postgres-evolution", "postgres-names"),

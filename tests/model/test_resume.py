@@ -55,7 +55,7 @@ class Resuming(Sessions):
         """The connection that holds the exported snapshot ends between two batches."""
         with self.database.connect() as connection:
             connection.execute(
-                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name LIKE %s",
+                "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name LIKE %s",
                 [f"%{self.capture.offset['pipeline']}% snapshot"],
             )
         self._step()

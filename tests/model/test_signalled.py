@@ -73,7 +73,7 @@ class Signalled(Sessions):
     def lose_export(self) -> None:
         """The connection that holds the exported snapshot of a blocking one ends between two batches."""
         with self.database.connect() as connection:
-            query = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = %s"
+            query = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name = %s"
             connection.execute(query, ["tailrace snapshot"])
         self._step()
 
