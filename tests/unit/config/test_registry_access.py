@@ -22,8 +22,13 @@ def test_files_that_are_not_pem_are_an_error_with_the_command() -> None:
 
 
 def test_what_is_no_address_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="is no address of a registry"):
-        confluent("key", schema__registry__url="mock://x")
+    for url in ("mock://x", "registry:8081", "http://"):
+        with pytest.raises(
+            ConfigError, match=r"^key\.converter\.schema\.registry\.url: the address .* begins with http"
+        ):
+            confluent("key", schema__registry__url=url)
+        with pytest.raises(ConfigError, match=r"^key\.converter\.apicurio\.registry\.url: the address"):
+            apicurio("key", {"url": url})
 
 
 def test_the_older_names_of_apicurios_access_are_taken() -> None:

@@ -131,7 +131,7 @@ def _flag(own: Config, option: Option[bool | None], otherwise: bool) -> bool:
 
 
 def _address(own: Config, prefix: str) -> Address:
-    url, user = split_url(own.need(APICURIO_URL))
+    url, user = split_url(own.need(APICURIO_URL), f"{prefix}url")
     who, password = own[APICURIO_AUTH_USERNAME], own[APICURIO_AUTH_PASSWORD]
     if not url.endswith((PATH_3, PATH_2)):
         url += PATH_3

@@ -105,7 +105,9 @@ def record_name(wanted: Wanted) -> str:
 
 
 def _address(own: Config, prefix: str) -> Address:
-    found = [split_url(url) for url in split_list(own.need(SCHEMA_REGISTRY_URL))]
+    found = [
+        split_url(url, f"{prefix}.{SCHEMA_REGISTRY_URL.name}") for url in split_list(own.need(SCHEMA_REGISTRY_URL))
+    ]
     user = next((each for _, each in found if each is not None), None)
     info = own[BASIC_AUTH_USER_INFO]
     info = info or own[SCHEMA_REGISTRY_BASIC_AUTH_USER_INFO]

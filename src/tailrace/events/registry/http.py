@@ -90,11 +90,14 @@ class RegistryResponse:
         return text.removeprefix("io.apicurio.registry.rules.RuleViolationException: ")
 
 
-def split_url(url: str) -> tuple[str, tuple[str, str] | None]:
-    """An address without the user in it, and this user."""
+def split_url(url: str, where: str) -> tuple[str, tuple[str, str] | None]:
+    """An address without the user in it, and this user. Raises ConfigError, which names the property `where`."""
     parts = urlsplit(url.strip().rstrip("/"))
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{parts.scheme or 'this'} is no address of a registry", remedy="write http:// or https://")
+        remedy = "write http:// or https:// before the host"
+        raise ConfigError(
+            "the address of a schema registry begins with http:// or https://", where=where, remedy=remedy
+        )
     host = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
     user = None if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
     return urlunsplit((parts.scheme, host, parts.path, parts.query, "")), user
