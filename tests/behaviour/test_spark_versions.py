@@ -53,14 +53,16 @@ INSERT = "INSERT INTO orders SELECT n, repeat('y', 200) FROM generate_series({},
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
 
+def has_spark(version: str) -> bool:
+    """Whether this release of Spark is here."""
+    return release(version) == OWN or (ENVIRONMENTS / version / "bin" / "python").exists()
+
+
 def python(version: str) -> str:
     """The Python that has this release of Spark."""
-    if release(version) == OWN:
-        return sys.executable
-    program = ENVIRONMENTS / version / "bin" / "python"
-    if not program.exists():
+    if not has_spark(version):
         pytest.skip(f"there is no Spark {version}: run `make spark-versions`")
-    return str(program)
+    return sys.executable if release(version) == OWN else str(ENVIRONMENTS / version / "bin" / "python")
 
 
 def start(file: Path, version: str, *options: str) -> subprocess.Popen[str]:

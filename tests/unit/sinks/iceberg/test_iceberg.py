@@ -220,6 +220,7 @@ def test_a_table_that_another_program_has_partitioned_is_not_written(lake: Lake)
 
 
 def test_an_index_lies_where_nobody_else_may_write(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TAILRACE_INDEX", raising=False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / f"tailrace-{os.getuid()}-index").mkdir(mode=0o777)
     with pytest.raises(SinkError, match="is not this user's alone"):
