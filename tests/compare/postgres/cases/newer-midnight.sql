@@ -1,6 +1,0 @@
--- 24:00 as structs of Debezium 3.7.
--- @property time.precision.mode=structured
-CREATE TABLE midnight (id serial PRIMARY KEY, tt timetz, tt0 timetz(0));
-INSERT INTO midnight (tt, tt0) VALUES ('24:00:00+00', '24:00:00-02');
--- @run
-INSERT INTO midnight (tt, tt0) VALUES ('24:00:00+00', '24:00:00-02');
