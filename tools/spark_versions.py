@@ -1,6 +1,7 @@
 """Runs what the source relies on, on each supported Spark beside the wheel, and writes the table of docs/running.md.
 
     python tools/spark_versions.py [RELEASE... moved] [DATABASE...]    # runs these, or all, and writes both files
+    python tools/spark_versions.py --missing ...   # of these what has no result yet
     python tools/spark_versions.py --page          # writes the page again from docs/spark-versions.json
 
 The environments are those of spark_environments.py. Tailrace is the wheel of this clone, before all else on the path.
@@ -14,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as Xml
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -139,14 +141,15 @@ def about(release: str, installed: Path) -> dict[str, Any]:
     return {"spark": spark, "python": running}
 
 
-def rows(release: str, database: str, installed: Path) -> dict[str, str]:
-    """What became of each row of the table, of a release and a database."""
+def rows(release: str, database: str, installed: Path, without: Collection[str]) -> dict[str, str]:
+    """What became of each row of the table but for some, of a release and a database."""
     mine = {
         what: [f"tests/conformance/{test.format(database)}" for test in tests] for what, tests in CONFORMANCE.items()
     }
     if database == "postgres":
         mine |= {what: [f"tests/{test.format(release)}" for test in tests] for what, tests in OWN.items()}
-    results = ran(release, [test for tests in mine.values() for test in tests], installed)
+    mine = {what: tests for what, tests in mine.items() if what not in without}
+    results = ran(release, [test for tests in mine.values() for test in tests], installed) if mine else {}
     return {what: outcome(results, tests) for what, tests in mine.items()}
 
 
@@ -183,14 +186,15 @@ def page(text: str, results: dict[str, Any]) -> str:
     return f"{before}{BEGIN}\n\n{table(results)}\n\n{END}{after}"
 
 
-def run(release: str, database: str, installed: Path, known: dict[str, Any]) -> bool:
+def run(release: str, database: str, installed: Path, known: dict[str, Any], *, only_missing: bool = False) -> bool:
     """Run a release, or the moves, with a database; the results go into `known`. Whether all has passed."""
     if release == MOVED:
         found = {MOVED: moved(database, installed)}
         known.setdefault(MOVED, {})[database] = found[MOVED]
     else:
-        found = rows(release, database, installed)
         before = known.get(release, {}).get("rows", {})
+        done = [what for what, found in before.items() if database in found] if only_missing else []
+        found = rows(release, database, installed, done)
         kept = {what: {**before.get(what, {})} for what in (*CONFORMANCE, *OWN)}
         for what, state in found.items():
             kept[what][database] = state
@@ -208,7 +212,8 @@ def main(*arguments: str) -> int:
         installed, failed = wheel(), False
         for release in [each for each in releases if each in arguments] or releases:
             for database in [each for each in DATABASES if each in arguments] or DATABASES:
-                failed = not run(release, database, installed, known) or failed
+                is_done = run(release, database, installed, known, only_missing="--missing" in arguments)
+                failed = not is_done or failed
                 known = {each: known[each] for each in releases if each in known}
                 RESULTS.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
         print("Something has failed" if failed else "All that was run has passed")
