@@ -29,8 +29,8 @@ EVENTS = (
         "event.processing.failure.handling.mode",
         choice("fail", "warn", "skip"),
         "fail",
-        "What to do with a change that cannot be read or encoded: `warn` and `skip` leave it out and log it. "
-        "A replica's table is incomplete then.",
+        "What to do with a change that cannot be encoded, or (PostgreSQL) not be read: `warn` and `skip` leave it out "
+        "and log it. A replica's table is incomplete then.",
         old_values={"ignore": "skip"},
     ),
     SCHEMA_NAME_ADJUSTMENT_MODE := Option(
