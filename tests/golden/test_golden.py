@@ -35,7 +35,8 @@ LONG = {
     ),
     "postgres-3.7": (
         *("geometry", "geometry-arrays", "geometry-format", "geometry-required", "midnight", "times-in-arrays"),
-        *("times-keys", "times-required", "times-required-default", "transforms", "unwrap"),
+        *("times-keys", "times-required", "times-required-default", "times-transforms", "transforms", "unwrap"),
+        *("outbox-arrays", "router-schemas"),
     ),
     "mongodb": (
         *("cursor-pipeline", "field-exclude-change-streams-update-full", "filters-literal", "names-avro"),
