@@ -88,8 +88,9 @@ class Scenario:
         return {name: string.Template(value).safe_substitute(places) for name, value in self.given.items()}
 
     def differences(self, events: list[Event]) -> list[str]:
-        """A line for each place where the events are not the recorded ones."""
-        return [str(found) for found in compare(recorded(self.folder), events, self.settings)]
+        """A line for each place where the events are not the recorded ones, but for those that `explained` matches."""
+        lines = map(str, compare(recorded(self.folder), events, self.settings))
+        return [line for line in lines if not any(re.search(each, line) for each in self.settings.get("explained", ()))]
 
 
 class Stream(Protocol):

@@ -15,7 +15,7 @@ from tests.golden.databases.database import SkippedError
 from tests.golden.run import Servers, scenarios
 from tests.golden.scenario import DirectStream, Scenario, replay, run
 
-DATABASES = ("postgres", "mongodb", "sqlserver", "db2", "avro")
+DATABASES = ("postgres", "postgres-3.7", "mongodb", "sqlserver", "db2", "avro")
 IN_SPARK = ("basic-crud", "restart")
 # Of these the default suite has another one of the same kind, or tests of the unit.
 LONG = {
@@ -32,6 +32,11 @@ LONG = {
         *("signal-incremental-surrogate-conditions", "outbox-aggregates", "masks-of-types"),
         *("enum-label-added", "regex-no-key", "arrays-rare", "masks-of-keys", "masks-toast", "column-mask"),
         *("transform-headers-simple", "transform-topic-router", "no-tombstones", "topic-naming"),
+    ),
+    "postgres-3.7": (
+        *("geometry", "geometry-arrays", "geometry-format", "geometry-required", "midnight", "times-in-arrays"),
+        *("times-keys", "times-required", "times-required-default", "times-transforms", "transforms", "unwrap"),
+        *("outbox-arrays", "router-schemas"),
     ),
     "mongodb": (
         *("cursor-pipeline", "field-exclude-change-streams-update-full", "filters-literal", "names-avro"),

@@ -120,8 +120,8 @@ class Fault(Enum):
     )
     DRIVER_TIMES = Facts(
         _POSTGRES,
-        "In arrays TIME is cut to milliseconds and TIMETZ to seconds, timestamps before 1582-10-15 are of the Julian "
-        "calendar, and those with a zone lose their era.",
+        "In arrays TIME is cut to milliseconds and TIMETZ, unless it is a struct, to seconds, timestamps before "
+        "1582-10-15 are of the Julian calendar, and those with a zone lose their era.",
         "TimestampUtils.toTimestamp",
         "postgres/times-in-arrays",
         _DRIVER,

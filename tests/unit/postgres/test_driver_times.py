@@ -1,11 +1,11 @@
-"""Times in arrays as the reference engine's driver reads them. What is expected was recorded (times-in-arrays)."""
+"""Dates, and times in arrays, as the reference engine's driver reads them. What is expected was recorded."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pytest
 
-from tailrace.connectors.postgres.types.driver_times import as_read_from_arrays
+from tailrace.connectors.postgres.types.driver_times import as_read_from_arrays, date_as_read
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,19 @@ from tailrace.connectors.postgres.types.driver_times import as_read_from_arrays
 )
 def test_values(name: str, text: str, read: str) -> None:
     assert as_read_from_arrays(name, pa.array([None, text, text])).to_pylist() == [None, read, read]
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("0044-03-15 BC", "0044-03-15"),
+        ("1582-10-04", "1582-10-04"),
+        ("1582-10-05", "1582-10-15"),
+        ("1582-10-10", "1582-10-20"),
+        ("1582-10-14", "1582-10-24"),
+        ("1582-10-15", "1582-10-15"),
+        ("-infinity", "-infinity"),
+    ],
+)
+def test_dates(text: str, read: str) -> None:
+    assert date_as_read(pa.array([None, text])).to_pylist() == [None, read]

@@ -1,4 +1,4 @@
-"""Geometric types as Debezium 3.7 has them (compat.version=3.7), by its sources; no recording of it exists."""
+"""Geometric types as Debezium 3.7 has them (compat.version=3.7); tests/golden/postgres-3.7 has recordings."""
 
 from __future__ import annotations
 

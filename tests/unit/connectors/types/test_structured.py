@@ -1,6 +1,6 @@
 """time.precision.mode=structured: the parts say what the other modes say; forms of struct, JSON, Avro and replica.
 
-Names and fields are those of Debezium 3.7's sources; no recording of it exists.
+Names and fields are those of Debezium 3.7; tests/golden/postgres-3.7 has recordings of PostgreSQL's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Times in arrays as the reference engine's driver (pgjdbc) reads them, for `compat.faults`.
+"""Dates, and times in arrays, as the reference engine's driver (pgjdbc) reads them, for `compat.faults`.
 
 It passes them through Java's calendar, which is Julian before 1582-10-15, has milliseconds and knows no 24:00.
 """
@@ -21,6 +21,13 @@ _FIRST_GREGORIAN = (1582, 10, 15)
 _ORDINAL = 1721425
 # Days of 400 years, by which a date moves into the years that datetime knows.
 _ERA_YEARS, _ERA_DAYS = 400, 146097
+
+
+def date_as_read(text: pa.Array) -> pa.Array:
+    """The text of dates without their era, and past the days that Java's calendar skips; infinities as they are."""
+    known = pc.replace_substring(text, " BC", "")
+    known = pc.replace_substring_regex(known, "^1582-10-1([0-4])$", r"1582-10-2\1")
+    return pc.replace_substring_regex(known, "^1582-10-0([5-9])$", r"1582-10-1\1")
 
 
 def as_read_from_arrays(name: str, text: pa.Array) -> pa.Array:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from tailrace.config import Config
 from tailrace.connectors.postgres.options import INTERVAL_HANDLING_MODE, ROWS_FOR_REPLICA
+from tailrace.connectors.postgres.types.driver_times import date_as_read
 from tailrace.connectors.types import temporal
 from tailrace.connectors.types.temporal import DAY_US, DAYS, ISO, LARGEST, MICROS, MILLIS, NANOS, SMALLEST
 from tailrace.connectors.value_type import Convert, ValueType, is_strict, keeps_all
@@ -73,9 +74,7 @@ def driver_date(config: Config) -> ValueType:
     plain = {DAYS: days, ISO: _iso_date}[form.unit]
 
     def convert(text: pa.Array) -> pa.Array:
-        known = pc.replace_substring(text, " BC", "")
-        known = pc.replace_substring_regex(known, "^1582-10-1([0-4])$", r"1582-10-2\1")
-        values = plain(pc.replace_substring_regex(known, "^1582-10-0([5-9])$", r"1582-10-1\1"))
+        values = plain(date_as_read(text))
         for printed, shown in _DRIVER_DATES.items():
             values = pc.if_else(pc.equal(text, literal(printed)), pa.scalar(shown[form.unit], values.type), values)
         return values
@@ -83,6 +82,7 @@ def driver_date(config: Config) -> ValueType:
     return replace(form.read_by(convert), of_default=plain)
 
 
+_DAY = pa.int32()
 _PLAIN = r"^\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d+)?)?$"
 _ODD = re.compile(r"^(\d{4,})-(\d\d)-(\d\d)(?: (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?(?:\+00)?( BC)?$")
 
@@ -97,16 +97,16 @@ def _astronomical(text: str) -> tuple[int, int, int, int]:
     return 1 - int(year) if era else int(year), int(month), int(day), micros + int((fraction or "").ljust(6, "0"))
 
 
-def days(text: pa.Array) -> pa.Array:
-    """DATE as days since 1970."""
+def days(text: pa.Array, arrow: pa.DataType = _DAY) -> pa.Array:
+    """DATE as days since 1970, of the Arrow type that is given."""
 
     def odd(value: str) -> int:
         return INFINITY_DAYS[value] if value in INFINITY_DAYS else temporal.epoch_day(*_astronomical(value)[:3])
 
     def plain(values: pa.Array) -> pa.Array:
-        return pc.cast(pc.cast(values, pa.date32()), pa.int32())
+        return pc.cast(pc.cast(pc.cast(values, pa.date32()), pa.int32()), arrow)
 
-    return temporal.with_odd_values(text, plain, _PLAIN, odd, pa.int32())
+    return temporal.with_odd_values(text, plain, _PLAIN, odd, arrow)
 
 
 def timestamp_us(text: pa.Array) -> pa.Array:

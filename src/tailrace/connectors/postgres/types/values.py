@@ -34,7 +34,7 @@ from tailrace.connectors.postgres.types import (
     temporal,
     unmapped,
 )
-from tailrace.connectors.postgres.types.driver_times import as_read_from_arrays
+from tailrace.connectors.postgres.types.driver_times import as_read_from_arrays, date_as_read
 from tailrace.connectors.postgres.types.geometry import geometries, points
 from tailrace.connectors.postgres.types.pg_type import PgType
 from tailrace.connectors.postgres.types.source_type import size
@@ -130,6 +130,7 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
     if pg.labels:
         return text_type("io.debezium.data.Enum", None, (("allowed", ",".join(pg.labels)),))
     faults = config[COMPAT_FAULTS]
+    is_driver_date = pg.name == "date" and Fault.DRIVER_DATES in faults and not in_log
     is_null = Fault.NULL_NAMES in faults and in_log and not config[INCLUDE_UNKNOWN_DATATYPES]
     if pg.name == "name" and is_null:
         return ValueType(ConnectSchema("string"), pa.string(), lambda text: pa.nulls(len(text), pa.string()))
@@ -151,8 +152,9 @@ def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> Value
     if pg.name == "money":
         return numbers.money(config)
     if pg.name in temporal.TYPES and precision_mode(config) == STRUCTURED:
-        return structured_type(pg.name, size(pg.name, modifier)[1], is_strict(config))
-    if pg.name == "date" and Fault.DRIVER_DATES in faults and not in_log:
+        kind = structured_type(pg.name, size(pg.name, modifier)[1], is_strict(config))
+        return replace(kind, convert=lambda text: kind.convert(date_as_read(text))) if is_driver_date else kind
+    if is_driver_date:
         return temporal.driver_date(config)
     if pg.name in temporal.TYPES:
         kind = temporal.temporal_type(pg.name, modifier, config)
@@ -194,6 +196,8 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     if keeps_all(config):
         return nested_arrays.array_type(item, delimiter)
     strict, arrow = is_strict(config), pa.list_(item.arrow)
+    # Debezium 3.7 reads the text of these.
+    keeps_times = element.name == "timetz" and precision_mode(config) == STRUCTURED
 
     def convert(text: pa.Array) -> pa.Array:
         found = arrays.elements(text, delimiter)
@@ -204,7 +208,7 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
             null = pc.or_(null, _having(found.lists, values.is_null(), _REQUIRED, strict))
         if element.name == "numeric" and Fault.NUMBERS_WITHOUT_NAN in faults:
             null = pc.or_(null, _having(found.lists, _without_number(values), "NaN or infinity", strict))
-        if Fault.DRIVER_TIMES in faults and precision_mode(config) != STRUCTURED:
+        if Fault.DRIVER_TIMES in faults and not keeps_times:
             values = as_read_from_arrays(element.name, values)
         mask = null if null.true_count else None
         return pa.ListArray.from_arrays(found.lists.offsets, item.convert(values), type=arrow, mask=mask)

@@ -1,0 +1,1 @@
+INSERT INTO midnight (tt, tt0, t) VALUES ('24:00:00+00', '24:00:00-02', '24:00');

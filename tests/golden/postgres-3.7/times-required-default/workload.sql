@@ -1,0 +1,3 @@
+INSERT INTO q (id) VALUES (2);
+UPDATE q SET d = '2021-01-01' WHERE id = 1;
+DELETE FROM q WHERE id = 1;
