@@ -29,8 +29,8 @@ EVENTS = (
         "event.processing.failure.handling.mode",
         choice("fail", "warn", "skip"),
         "fail",
-        "What to do with a change that cannot be encoded: `warn` and `skip` leave it out and log it. A replica's table is "
-        "incomplete then. The connector's page says whether that holds for one that cannot be read.",
+        "What to do with a change that cannot be encoded: `warn` and `skip` leave it out and log it. A replica's table "
+        "is incomplete then. The connector's page says whether that holds for one that cannot be read.",
         old_values={"ignore": "skip"},
     ),
     SCHEMA_NAME_ADJUSTMENT_MODE := Option(
