@@ -22,7 +22,7 @@ def test_the_catalog_is_queried_once_for_all_tables_of_a_transaction(
     execute = psycopg.Connection.execute
 
     def counted(connection: Any, *arguments: Any, **options: Any) -> Any:
-        asked.append(connection.info.get_parameters()["application_name"])
+        asked.append(connection.info.get_parameters().get("application_name"))
         return execute(connection, *arguments, **options)
 
     with capturing(database, snapshot__mode="no_data") as capture:

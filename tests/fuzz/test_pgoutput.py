@@ -22,6 +22,7 @@ from tailrace.connectors.postgres.log.protocol.segment import segment
 from tailrace.connectors.postgres.log.structures import LogStructures
 from tailrace.connectors.value_type import cast_type, text_type
 from tailrace.errors import DecodeError
+from tailrace.model.change import ChangeBatch
 from tailrace.model.table import Column, TableId, TableSchema
 from tests.fuzz import pgoutput_messages as wire
 from tests.fuzz.pgoutput_messages import UNCHANGED, xlog
@@ -288,11 +289,15 @@ def test_a_value_that_cannot_be_read_names_its_table_among_those_read_together()
     for oid, value in ((1, "1"), (2, "1"), (2, "no"), (3, "1"), (1, "2")):
         stream.send(wire.insert(oid, [value]))
 
-    def chunk(failures: FailureHandling) -> list[tuple[str, list[int]]]:
+    def chunk(failures: FailureHandling) -> list[ChangeBatch]:
         decoder = LogDecoder(lambda relation: structures.shared(relation, numbers(relation)), None, failures=failures)
-        batches = decoder.decode(laid(stream.messages)).batches
-        return [(batch.table.id.table, batch.rows.column("after").field(0).to_pylist()) for batch in batches]
+        return decoder.decode(laid(stream.messages)).batches
 
     with pytest.raises(DecodeError, match=r"public\.t2\.id"):
         chunk(FailureHandling())
-    assert chunk(FailureHandling("skip")) == [("t1", [1, 2]), ("t2", [1]), ("t3", [1])]
+    batches = chunk(FailureHandling("skip"))
+    found = [(batch.table.id.table, batch.rows.column("after").field(0).to_pylist()) for batch in batches]
+    assert found == [("t1", [1, 2]), ("t2", [1]), ("t2", []), ("t3", [1])]
+    told = [batch.lacking for batch in batches]
+    assert told == [None, None, told[2], None]
+    assert "public.t2" in str(told[2])
