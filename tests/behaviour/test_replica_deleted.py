@@ -7,13 +7,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from tailrace.operate.status import look
 from tailrace.pipeline.definition import Definition, from_content
 from tailrace.pipeline.runner import Pipeline, Run
 from tailrace.sinks.replica.target import read_table
+from tests.behaviour.other_writer import write_as_another
 from tests.behaviour.streams import eventually, properties
 from tests.conftest import Database
 
@@ -104,11 +105,11 @@ def test_a_replica_that_somebody_else_wrote_is_told(
     root, definition = tmp_path / "lake", replica(database, tmp_path, on_incomplete="tell")
     running = begun(spark, database, definition, root)
     try:
-        table = DeltaTable(root / "public.t")
-        if by == "restore":
-            table.restore(0)
-        else:
-            write_deltalake(table, read_table(str(root), "public.t").slice(0, 1), mode="append")
+        row = read_table(str(root), "public.t").slice(0, 1)
+        write_as_another(
+            root / "public.t",
+            lambda table: table.restore(0) if by == "restore" else write_deltalake(table, row, mode="append"),
+        )
         database.execute("INSERT INTO t VALUES (4)")
         eventually(lambda: running.await_(0.1) or 4 in ids(root))
         eventually(lambda: state_of(definition)[0] == "incomplete")
@@ -131,10 +132,12 @@ def test_maintenance_by_others_leaves_a_replica_complete(
     root, definition = tmp_path / "lake", replica(database, tmp_path, on_incomplete="tell")
     running = begun(spark, database, definition, root)
     try:
-        table = DeltaTable(root / "public.t")
-        table.optimize.compact()
-        table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
-        table.alter.set_table_properties({"comment": "orders"}, raise_if_not_exists=False)
+        for write in (
+            lambda table: table.optimize.compact(),
+            lambda table: table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False),
+            lambda table: table.alter.set_table_properties({"comment": "orders"}, raise_if_not_exists=False),
+        ):
+            write_as_another(root / "public.t", write)
         database.execute("INSERT INTO t VALUES (4)")
         eventually(lambda: running.await_(0.1) or ids(root) == {1, 2, 3, 4})
         assert state_of(definition) == ("complete", None)
