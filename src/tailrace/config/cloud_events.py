@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tailrace.config.converter_names import APICURIO_AVRO, CLOUD_EVENTS, CONFLUENT_AVRO
-from tailrace.config.options.apicurio import (
-    APICURIO_URL,
-)
+from tailrace.config.options.apicurio import APICURIO_URL
 from tailrace.config.options.cloud_events import (
     DATA_SERIALIZER_TYPE,
     METADATA_SOURCE,
@@ -15,10 +13,7 @@ from tailrace.config.options.cloud_events import (
     SCHEMA_DATA_NAME_SOURCE_HEADER_ENABLE,
     SERIALIZER_TYPE,
 )
-from tailrace.config.options.converters import (
-    CONVERTER,
-    SCHEMA_REGISTRY_URL,
-)
+from tailrace.config.options.converters import CONVERTER, SCHEMA_REGISTRY_URL
 from tailrace.config.resolve import Config, Problem
 
 VALUE, HEADER, GENERATE = "value", "header", "generate"

@@ -31,7 +31,8 @@ class FailureHandling:
 
     def __init__(self, mode: str = "fail") -> None:
         self._level = _LEVELS.get(mode)
-        self._left_out: list[str] = []
+        # The first change that was left out since `notes` was asked last, and how many there were.
+        self._first, self._count = "", 0
 
     @staticmethod
     def of(config: Config) -> FailureHandling:
@@ -44,18 +45,19 @@ class FailureHandling:
             raise error
         why = str(error).splitlines()[0]
         log.log(self._level, "a change of %s is left out: %s", what, why)
-        self._left_out.append(f"a change of {what} was left out: {why}")
+        self._first = self._first or f"a change of {what} was left out: {why}"
+        self._count += 1
 
     def notes(self, table: TableSchema, read: SnapshotRead | None = None) -> list[ChangeBatch]:
-        """What is told to sinks that keep the table's content: that changes were left out, since it was asked last.
+        """For sinks that keep the table's content: a note if changes were left out since this was asked last.
 
         `read`: they were rows of a snapshot.
         """
-        if not self._left_out:
+        if not self._count:
             return []
-        first, *more = self._left_out
-        self._left_out = []
-        return [note(table, read=read, lacking=f"{first}, and {len(more):,} more" if more else first)]
+        lacking = self._first if self._count == 1 else f"{self._first}, and {self._count - 1:,} more"
+        self._first, self._count = "", 0
+        return [note(table, read=read, lacking=lacking)]
 
     def sound(self, count: int, build: Callable[[Integers], T], name: Callable[[int], str]) -> T | None:
         """What `build` makes of the rows 0 to count that it can build, None without any; `name` gives a row's place.

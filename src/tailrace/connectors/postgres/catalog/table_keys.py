@@ -52,9 +52,10 @@ class TableKeys:
     constraints: Mapping[Names, str] = field(default_factory=dict)
 
     def made(self, config: Config) -> str:
-        """A text that is another one once the key of events is, or was made again; an index is not told from another.
+        """A text that changes with the key of events, and when its constraint is made again.
 
-        REINDEX CONCURRENTLY makes another index, and keeps the constraint.
+        An index without a constraint that is made again over the same columns leaves it as it is. REINDEX CONCURRENTLY
+        makes another index, and keeps the constraint.
         """
         key = self.event(config)
         return json.dumps([self.constraints.get(key, ""), *key])
