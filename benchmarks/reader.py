@@ -5,7 +5,8 @@ for a line, and prints its result as JSON. Kinds: `backlog` reads all there is, 
 `latency` notes when rows come, until a line says how many there are, `sent` does so with the time in the row, `follow`
 reads until it has as many as a line says; all say STREAMING after the first micro-batch. `first` waits for the first
 row alone. `own` is a query of one's own with a trigger by time, which ends when it has read all. `served` is `backlog`
-with `--http`, whose metrics are asked for every second; `uncounted` is `backlog` without the counts by operation.
+with `--http`, whose metrics are asked for every five seconds, as deploy/monitoring/prometheus.yaml does; `uncounted` is
+`backlog` without the counts by operation.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from tailrace.pipeline.runner import Pipeline, Run
 from tailrace.pipeline.session import local_session
 
 PATIENCE_SECONDS = 120
-ASKED_SECONDS, LOOKED_SECONDS, TOLD_SECONDS = 2.0, 0.05, 0.2
+ASKED_SECONDS, LOOKED_SECONDS, TOLD_SECONDS, SCRAPE_SECONDS = 2.0, 0.05, 0.2, 5.0
 SENT = re.compile(r"sent\W*(?:\$numberLong\W*)?(\d+)", re.IGNORECASE)
 MOST_SECONDS = 900
 
@@ -101,14 +102,14 @@ def backlog(definition: Definition, session: Any, target: Any = None) -> dict[st
 
 
 def served(definition: Definition, session: Any) -> dict[str, Any]:
-    """The same while its metrics are served and asked for every second."""
+    """The same while its metrics are served and asked for, as often as the configuration for Prometheus does."""
     watch, over = RunWatch(definition), threading.Event()
     watch.starting()
     run = Pipeline(definition, session).start()
     (query,) = session.streams.active
 
     def ask(url: str) -> None:
-        while not over.wait(1):
+        while not over.wait(SCRAPE_SECONDS):
             with urllib.request.urlopen(f"{url}/metrics") as answer:
                 answer.read()
 
