@@ -102,19 +102,19 @@ class ProgressPrinter:
         tables = (*progress.set_aside, *progress.incomplete)
         self._warn((*warnings(progress.offset), *tables, *sink, *progress.catalog), now, {*tables})
 
-    def _warn(self, found: tuple[str, ...], now: float, tables: set[str]) -> None:
+    def _warn(self, texts: tuple[str, ...], now: float, tables: set[str]) -> None:
         for warning in self._warned:
-            if warning not in found:
+            if warning not in texts:
                 notes.print(f"[green]Over[/] {escape(warning)}")
         is_due = now >= self._reminder
         if is_due or not self._warned:
             self._reminder = now + REMINDER_SECONDS
-        for warning in found:
+        for warning in texts:
             if is_due or warning not in self._warned:
                 # The line of a table begins with its name.
                 table = warning.partition(" is ")[0] if warning in tables else None
                 notes.print(f"[yellow]Warning[/] {escape(warning)}", fields={"table": table})
-        self._warned = found
+        self._warned = texts
 
     def _speed(self, progress: RunProgress, now: float) -> float:
         """Remember what a line says; the events a second since the last line."""

@@ -43,10 +43,10 @@ Elsewhere = Callable[[str], Foreign | None]
 
 def meant(name: str, table: OptionTable) -> Option[object] | None:
     """The option that an unknown name probably means, if that option protects; None for any other name."""
-    found = table.find(name)
+    named = table.find(name)
     prefix = ""
-    if found is not None:
-        option, _ = found
+    if named is not None:
+        option, _ = named
         if option.status is not OptionStatus.CONNECT or not option.name.endswith(".*"):
             return None
         prefix = option.name[:-1].lower()  # the family takes any name, misspelt ones as well
@@ -72,5 +72,5 @@ def _family(name: str, known: str) -> float:
     return max(_ratio(".".join(words[:size]), ".".join(head[:size])) for size in sizes)
 
 
-def _ratio(one: str, other: str) -> float:
-    return SequenceMatcher(None, one, other).ratio()
+def _ratio(name: str, other: str) -> float:
+    return SequenceMatcher(None, name, other).ratio()

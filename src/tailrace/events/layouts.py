@@ -133,9 +133,9 @@ class Layouts:
         return batches[0].with_rows(rows), layout
 
 
-def _are_alike(one: ChangeBatch, other: ChangeBatch) -> bool:
-    same = (one.table.columns, one.table.key) == (other.table.columns, other.table.key)
-    return same and one.rows.schema.equals(other.rows.schema)
+def _are_alike(batch: ChangeBatch, other: ChangeBatch) -> bool:
+    same = (batch.table.columns, batch.table.key) == (other.table.columns, other.table.key)
+    return same and batch.rows.schema.equals(other.rows.schema)
 
 
 def _by_row(texts: Sequence[Part], counts: Integers) -> Part:

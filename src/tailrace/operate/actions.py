@@ -130,12 +130,12 @@ class Comparison:
     def shown(self) -> dict[str, Any]:
         """How far it is, and what it has found, as JSON without the keys of rows."""
         reports = [asdict(each) for each in list(self._reports)]
-        found = [{name: value for name, value in each.items() if name != "keys"} for each in reports]
+        shown_tables = [{name: value for name, value in each.items() if name != "keys"} for each in reports]
         return {
             "is_running": self.is_running,
             "progress": str(self._progress),
             "error": self._error,
-            "tables": sorted(found, key=lambda each: str(each["table"])),
+            "tables": sorted(shown_tables, key=lambda each: str(each["table"])),
         }
 
     def _compare(self) -> None:

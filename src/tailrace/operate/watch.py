@@ -64,9 +64,9 @@ class RunTotals:
         )
 
 
-def _sums(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+def _sums(counts: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
     """With zeros, which a Counter would leave out."""
-    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
+    return {name: counts.get(name, 0) + more.get(name, 0) for name in {**counts, **more}}
 
 
 @dataclass(frozen=True)

@@ -212,7 +212,7 @@ class _Folder:
 def _object(line: str) -> dict[str, Any] | None:
     """A line's JSON object, None if it is none."""
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None

@@ -49,8 +49,8 @@ class Completeness:
 
     def until(self, table: str | None = None) -> datetime | None:
         """The time of the pipeline or of a table, in UTC."""
-        found = self.until_us if table is None else self.tables.get(table)
-        return None if found is None else moment(found)
+        time_us = self.until_us if table is None else self.tables.get(table)
+        return None if time_us is None else moment(time_us)
 
     def text(self, table: str | None = None) -> str | None:
         """The same in ISO 8601."""

@@ -114,13 +114,13 @@ class Continuous:
             return _IDLE_SECONDS
         key = self._ordered_key(reconciler, table)
         known = self._tables.get(table.unique, Verified()).keyed(key)
-        found, part = self._compared(reconciler, table, known)
+        compared, part = self._compared(reconciler, table, known)
         if self._is_over.is_set():
             return 0.0
-        self._tables[table.unique] = self._after(table, known, found, part, at)
+        self._tables[table.unique] = self._after(table, known, compared, part, at)
         self._file.write(to_text(self._tables))
         worked = time.monotonic() - begun - reconciler.follower.waited
-        owed = (found.report.source_rows or 0) / self._rate
+        owed = (compared.report.source_rows or 0) / self._rate
         rest = worked / _SHARE - worked
         if part is not None:
             return max(rest, owed - worked)
@@ -151,10 +151,10 @@ class Continuous:
             parts.append(TablePart(known.key, known.after, PART_ROWS))
             return parts[-1]
 
-        found = reconciler.compare(table, part if known.key else None)
-        if self._repairs and found.report.outcome == "different" and not found.report.is_lacking:
-            found = repair(reconciler, found)
-        return found, parts[-1] if parts else None
+        compared = reconciler.compare(table, part if known.key else None)
+        if self._repairs and compared.report.outcome == "different" and not compared.report.is_lacking:
+            compared = repair(reconciler, compared)
+        return compared, parts[-1] if parts else None
 
     def _ordered_key(self, reconciler: Reconciler, table: TableId) -> tuple[str, ...]:
         """The key by which a table is read in parts; empty for a table that is read as a whole."""
@@ -163,10 +163,10 @@ class Continuous:
         return schema.key if schema is not None and schema.key and _is_ordered(schema) else ()
 
     def _after(
-        self, table: TableId, known: Verified, found: ComparedTable, part: TablePart | None, begun: float
+        self, table: TableId, known: Verified, compared: ComparedTable, part: TablePart | None, begun: float
     ) -> Verified:
         """What is known of a table after a part of it, whose comparison began at `begun`."""
-        report = found.report
+        report = compared.report
         if report.outcome == "not compared":
             self._due[table.unique] = time.monotonic() + _PASS_SECONDS
             return replace(known, why=report.reason or "")
@@ -179,7 +179,7 @@ class Continuous:
         known = Verified.again(known, known.key) if is_first else known
         is_faultless = known.is_faultless and report.outcome in EQUALS
         rows = known.rows + (report.source_rows or 0)
-        expected = 0 if found.sides is None else found.sides.expected
+        expected = 0 if compared.sides is None else compared.sides.expected
         passing = replace(
             known,
             begun=begun if is_first else known.begun,

@@ -38,8 +38,8 @@ def check(definition: Definition, admin: Admin) -> list[Finding]:
     properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
     settings = Settings(properties, target.transactional_id_prefix, target.state_topic)
     Creation.of(definition.config())  # raises for what the tasks would fail of
-    found = preflight.check(settings, _topics(definition, admin), transactions=target.delivery == "exactly-once")
-    return [*found, *registry_check.check(definition)]
+    findings = preflight.check(settings, _topics(definition, admin), transactions=target.delivery == "exactly-once")
+    return [*findings, *registry_check.check(definition)]
 
 
 def _replica(definition: Definition, target: ReplicaTarget, admin: Admin) -> list[Finding]:

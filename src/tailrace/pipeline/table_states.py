@@ -242,7 +242,7 @@ class TableStates:
             if state.request.startswith(SNAPSHOT):
                 self._tables[name] = state if shown(name) in left else state.after(TableEvent.ENDED, self.clock())
                 continue
-            why = next((one.why for one in progress.incomplete if one.table == shown(name)), None)
+            why = next((incomplete.why for incomplete in progress.incomplete if incomplete.table == shown(name)), None)
             self._event(name, TableEvent.STOPPED, why=why)
             if self.discard is not None:
                 self.discard(name)

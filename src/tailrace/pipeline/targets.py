@@ -246,10 +246,10 @@ class ReplicaTarget(Section):
 
     def _catalog_problem(self) -> str | None:
         """What is wrong of a catalog of Delta tables."""
-        found = problem(self.catalog, self.namespace)
-        if found is None and self.names == "source":
+        what = problem(self.catalog, self.namespace)
+        if what is None and self.names == "source":
             return f"a catalog of type {self.catalog['type']} needs `names: catalog`"
-        return found
+        return what
 
     @property
     def has_catalog(self) -> bool:

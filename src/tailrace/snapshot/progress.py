@@ -99,7 +99,7 @@ class Progress:
             "tables": dict(self.tables),
             "wait": self.wait,
             "key": self.key,
-            **({"incomplete": [one.to_json() for one in self.incomplete]} if self.incomplete else {}),
+            **({"incomplete": [table.to_json() for table in self.incomplete]} if self.incomplete else {}),
             **({"warnings": list(self.warnings)} if self.warnings else {}),
         }
 
@@ -184,14 +184,18 @@ class Progress:
 
     def _blocking(self) -> dict[int, TableRequest]:
         """What the next blocking snapshot reads, by the places in the queue: one signal's tables, each once."""
-        found: dict[int, TableRequest] = {}
+        requests: dict[int, TableRequest] = {}
         for place, request in enumerate(self.queue):
-            others = [one for one in found.values() if one.signal != request.signal or one.table == request.table]
+            others = [
+                earlier
+                for earlier in requests.values()
+                if earlier.signal != request.signal or earlier.table == request.table
+            ]
             if request.kind == BLOCKING and not others:
-                found[place] = request
-            elif found or not self.paused:
+                requests[place] = request
+            elif requests or not self.paused:
                 break
-        return found
+        return requests
 
     def without_blocking(self) -> tuple[Progress, tuple[TableRequest, ...]]:
         """The state once the next blocking snapshot is read, and its requests, of different tables each."""
@@ -237,8 +241,8 @@ class Progress:
 
     def lacking(self, table: str, why: str, *, of_keys: bool = False) -> Progress:
         """The state in which a table is incomplete."""
-        found = Incomplete(table, why, time.time_ns() // 1_000_000, of_keys)
-        return replace(self, incomplete=with_table(self.incomplete, found))
+        incomplete = Incomplete(table, why, time.time_ns() // 1_000_000, of_keys)
+        return replace(self, incomplete=with_table(self.incomplete, incomplete))
 
     def _stopped(self, signal: Signal, tables: list[TableId]) -> Progress:
         content = signal.content()

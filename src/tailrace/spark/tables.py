@@ -106,12 +106,12 @@ def _runs(placed: DataFrame) -> list[tuple[str, Place, Place]]:
 
 def _layouts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        found = []
+        layouts = []
         for blob, place, sequence in zip(*(batch.column(name) for name in batch.schema.names), strict=True):
             changes = _rows_of(blob.as_buffer())
             if changes is not None:
-                found.append({"layout": _layout(changes), "place": place.as_py(), "sequence": sequence.as_py()})
-        yield pa.RecordBatch.from_pylist(found, _LAYOUTS)
+                layouts.append({"layout": _layout(changes), "place": place.as_py(), "sequence": sequence.as_py()})
+        yield pa.RecordBatch.from_pylist(layouts, _LAYOUTS)
 
 
 def _rows_of(blob: pa.Buffer) -> ChangeBatch | None:

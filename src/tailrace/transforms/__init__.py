@@ -45,9 +45,9 @@ def parse(text: str) -> tuple[Step, ...]:
 
 def examined(text: str) -> tuple[list[Step], list[ConfigError]]:
     """The steps written in `text`, and what is wrong of the others."""
-    found = [_examined(index, entry) for index, entry in enumerate(json.loads(text or "[]"))]
-    wrong = [each for each in found if isinstance(each, ConfigError)]
-    return [each for each in found if not isinstance(each, ConfigError)], wrong
+    outcomes = [_examined(index, entry) for index, entry in enumerate(json.loads(text or "[]"))]
+    wrong = [each for each in outcomes if isinstance(each, ConfigError)]
+    return [each for each in outcomes if not isinstance(each, ConfigError)], wrong
 
 
 def _examined(index: int, entry: Mapping[str, object]) -> Step | ConfigError:

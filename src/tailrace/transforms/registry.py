@@ -38,13 +38,13 @@ def stages(config: Config) -> list[Stage]:
 
     Raises SettingsError naming every problem.
     """
-    found = [
+    outcomes = [
         _tried(_given(config, TRANSFORMS_FAMILY.named(alias).name + "."), config) for alias in config[TRANSFORM_NAMES]
     ]
-    problems = [problem for each in found if isinstance(each, SettingsError) for problem in each.problems]
+    problems = [problem for each in outcomes if isinstance(each, SettingsError) for problem in each.problems]
     if problems:
         raise SettingsError(problems)
-    return [each for each in found if isinstance(each, Stage)]
+    return [each for each in outcomes if isinstance(each, Stage)]
 
 
 def _tried(given: Given, config: Config) -> Stage | SettingsError:
@@ -159,8 +159,8 @@ def _predicate_of(settings: Given) -> Predicate:
 
 def _installed(name: str, what: str) -> Callable[[Given], Any] | None:
     """The transform that a package, or one of our connectors, offers under this name."""
-    found = [] if what != "transform" else [*entry_points(group=GROUP, name=name)]
-    return found[0].load() if found else None
+    entries = [] if what != "transform" else [*entry_points(group=GROUP, name=name)]
+    return entries[0].load() if entries else None
 
 
 def _made(known: Mapping[str, Callable[[Given], _T]], name: str, given: Given, what: str) -> _T:

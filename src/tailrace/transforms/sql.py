@@ -107,8 +107,8 @@ class _Parser:
 
     def _need(self, word: str) -> None:
         if not self._take(word):
-            found = self.tokens[self.at][1] if self.at < len(self.tokens) else "the end"
-            raise ValueError(f"{word.upper()} is expected at {found!r}")
+            token = self.tokens[self.at][1] if self.at < len(self.tokens) else "the end"
+            raise ValueError(f"{word.upper()} is expected at {token!r}")
 
     def _or(self) -> Node:
         node = self._and()
@@ -137,21 +137,21 @@ class _Parser:
             self._need("null")
             return _call(pc.is_valid if negated else pc.is_null, node)
         negated = self._take("not")
-        found = self._matching(node)
-        if found is None:
+        condition = self._matching(node)
+        if condition is None:
             if negated:
                 raise ValueError("IN, LIKE or BETWEEN is expected after NOT")
             return node
-        return _call(pc.invert, found) if negated else found
+        return _call(pc.invert, condition) if negated else condition
 
     def _matching(self, node: Node) -> Node | None:
         if self._take("in"):
             self._need("(")
-            found = _equal(node, self._sum())
+            condition = _equal(node, self._sum())
             while self._take(","):
-                found = _call(pc.or_kleene, found, _equal(node, self._sum()))
+                condition = _call(pc.or_kleene, condition, _equal(node, self._sum()))
             self._need(")")
-            return found
+            return condition
         if self._take("like"):
             pattern = self._sum()
             return lambda records: pc.match_like(_as_text(node(records)), str(_one(pattern(records))))

@@ -192,9 +192,9 @@ class _Builder:
         return {**node, "default": self._default(schema, schema.default)}
 
     def _properties(self, schema: ConnectSchema) -> dict[str, Node]:
-        found: dict[str, Node] = {}
+        properties: dict[str, Node] = {}
         if self._settings.meta_data:
-            found = {
+            properties = {
                 "connect.doc": schema.doc,
                 "connect.version": schema.version,
                 "connect.parameters": dict(schema.parameters) or None,
@@ -203,9 +203,9 @@ class _Builder:
                 "connect.type": schema.type if schema.type in _NARROW else None,
             }
         logical = _LOGICAL_TYPES.get(schema.name or "")
-        found["logicalType"] = logical
-        found |= {name: value for name, value in schema.parameters if name.startswith("avro")}
-        return {name: value for name, value in found.items() if value is not None}
+        properties["logicalType"] = logical
+        properties |= {name: value for name, value in schema.parameters if name.startswith("avro")}
+        return {name: value for name, value in properties.items() if value is not None}
 
     def _default(self, schema: ConnectSchema, value: Any) -> Node:
         """A default (JSON-ready) as Avro has it: bytes as Latin-1 text."""

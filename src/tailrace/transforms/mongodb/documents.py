@@ -144,10 +144,10 @@ class DocumentConverter:
             kinds = [self._of_items(name, item, parent, is_inner=True) for item in arrays]
         else:
             kinds = [kind for item in items if (kind := self._schema(name, item, parent)) is not None]
-        found = list(dict.fromkeys(kinds))
-        if len(found) != 1:
+        schemas = list(dict.fromkeys(kinds))
+        if len(schemas) != 1:
             raise TransformError(f"the items of the array {name} are of several types", where=parent, remedy=_REMEDY)
-        return ConnectSchema("array", optional=True, items=found[0])
+        return ConnectSchema("array", optional=True, items=schemas[0])
 
     def _name(self, name: str) -> str:
         return adjusted(name, self.adjustment, dots=False)
