@@ -106,7 +106,7 @@ def secrets_of(source: NewSource) -> dict[str, str]:
 def pipeline_file(
     connector: str, source: NewSource, capturing: Mapping[str, str | list[str]], tables: list[TableOverview], sink: str
 ) -> str:
-    """The text of a pipeline file that captures the tables `found`, which the properties `capturing` do."""
+    """The text of a pipeline file that captures these `tables`, which the properties `capturing` do."""
     import yaml
 
     config = {**source.properties, **capturing}

@@ -68,7 +68,7 @@ class Endpoint:
 
 def is_private(host: str) -> bool:
     """Whether a name or an address leads to this machine or a private network. Raises OSError for unknown names."""
-    return any(_is_private(str(found[4][0])) for found in socket.getaddrinfo(host, None))
+    return any(_is_private(str(address[4][0])) for address in socket.getaddrinfo(host, None))
 
 
 def _is_private(text: str) -> bool:

@@ -176,10 +176,10 @@ def elsewhere(name: str) -> Foreign | None:
     """A property that some built-in connectors have; one that a family passes on to a driver is no property."""
     products = []
     for entry in BUILT_IN.values():
-        found = _options(entry).find(name)
-        if found is not None and not found[0].name.endswith("*"):
+        option = _options(entry).find(name)
+        if option is not None and not option[0].name.endswith("*"):
             products.append(entry.product)
-            own, other = name if found[0].is_family else found[0].name, found[0].counterpart
+            own, other = name if option[0].is_family else option[0].name, option[0].counterpart
     return Foreign(own, tuple(products), other) if products else None
 
 

@@ -70,8 +70,8 @@ class UserSelect:
 
     def _behind(self) -> list[str]:
         """The captured columns behind the last one that the SELECT has."""
-        found = {each.lower() for each in self.found}
-        end = max((place for place, each in enumerate(self.columns) if each.lower() in found), default=-1)
+        selected = {each.lower() for each in self.found}
+        end = max((place for place, each in enumerate(self.columns) if each.lower() in selected), default=-1)
         return [each for each in self.columns[end + 1 :] if each in self.captured]
 
     def _lacks(self, lost: Sequence[str]) -> SourceError:

@@ -54,8 +54,8 @@ class Completeness:
 
     def text(self, table: str | None = None) -> str | None:
         """The same in ISO 8601."""
-        found = self.until(table)
-        return None if found is None else found.isoformat(timespec="milliseconds")
+        until_time = self.until(table)
+        return None if until_time is None else until_time.isoformat(timespec="milliseconds")
 
 
 @dataclass(frozen=True)

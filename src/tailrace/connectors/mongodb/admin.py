@@ -66,8 +66,8 @@ class MongoAdmin(SharedLogAdmin):
     @override
     def server_findings(self) -> list[Finding]:
         with self._server() as server:
-            found: list[Finding] = server.ask(self._found)
-            return found
+            findings: list[Finding] = server.ask(self._found)
+            return findings
 
     def _found(self, client: Client) -> list[Finding]:
         cluster_time(client)

@@ -280,14 +280,14 @@ class MongoBench(Bench):
             events = self._events(stream, len(_OPERATIONS))
         with self._watch(resume_after=events[1][_ID]) as stream:
             again = self._events(stream, len(_OPERATIONS) - 2)
-        found = {
+        facts = {
             "operations": [event["operationType"] for event in events],
             "fields": sorted({name for event in events for name in event}),
             "resumes": [event[_ID] for event in again] == [event[_ID] for event in events[2:]],
             "has_wall_time": all("wallTime" in event for event in events),
             "has_pre_images": all("fullDocumentBeforeChange" in event for event in events[1:4]),
         }
-        return Answer(found)
+        return Answer(facts)
 
     def _watch(self, **options: Any) -> ChangeStream[dict[str, Any]]:
         mine = [{"$match": {"ns.coll": _WATCHED}}]

@@ -101,9 +101,9 @@ class PagedTable(ChunkTable):
     def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
         columns = self.key_of(self.schema.key)
         check_width(keys, len(columns), str(self.schema.id))
-        found, existing = self.found(columns, keys)
+        row_images, existing = self.found(columns, keys)
         gone = [key for key in dict.fromkeys(keys) if key not in existing]
-        return found, self.of_keys(columns, gone)
+        return row_images, self.of_keys(columns, gone)
 
     def key_of(self, names: Sequence[str]) -> tuple[KeyColumn, ...]:
         """The key's columns. Raises Unread."""
@@ -214,8 +214,8 @@ class Paging(Page):
             f"FROM {self._name}{self._where(*conditions)} ORDER BY {order(dialect, self.key)}"
         )
         rows = self.table.connection.rows(dialect.limited(statement, size) + dialect.hint(self.table.config))
-        found = self.table.images([row[len(self.key) :] for row in rows])
-        return found, (dialect.texts(rows[-1][: len(self.key)]) if rows else None), len(rows)
+        row_images = self.table.images([row[len(self.key) :] for row in rows])
+        return row_images, (dialect.texts(rows[-1][: len(self.key)]) if rows else None), len(rows)
 
     def _where(self, *conditions: str) -> str:
         given = [*([f"({self.condition})"] if self.condition else []), *conditions]

@@ -57,8 +57,8 @@ class SqlSnapshots(OnDemandSnapshots):
 
     @override
     def sizes(self, config: Config) -> list[tuple[str, int]]:
-        found = self.server.ask(lambda connection: CapturedTables(self.dialect, connection, config).sizes())
-        return [(str(table), size) for table, size in found]
+        sizes = self.server.ask(lambda connection: CapturedTables(self.dialect, connection, config).sizes())
+        return [(str(table), size) for table, size in sizes]
 
     def moment(self, connection: Any, config: Config) -> Moment:
         """The present moment, for a snapshot on demand. May raise the driver's errors."""

@@ -67,7 +67,7 @@ class TablePartition:
 
 def structures(connection: Connection, catalog: Catalog, end: LsnPosition) -> dict[TableId, Structure]:
     """The captured tables whose changes up to an end of the log a change table has. May raise the driver's errors."""
-    found: dict[TableId, Structure] = {}
+    by_table: dict[TableId, Structure] = {}
     for database, _ in end.lsns:
         newest = in_effect(catalog, database, end)
         read = {each.number: table for table, each in newest.items() if catalog.filter.captures(table)}
@@ -75,17 +75,17 @@ def structures(connection: Connection, catalog: Catalog, end: LsnPosition) -> di
         for number, table in _tables(connection.rows(_CAPTURED.format(db=name(database)))).items():
             if number in read:
                 described = table.described(catalog.filter.columns(read[number], [*table.columns]))
-                found[read[number]] = replace(described, **switched(*stored.get(number, (False, []))))
-    return found
+                by_table[read[number]] = replace(described, **switched(*stored.get(number, (False, []))))
+    return by_table
 
 
 def _stored(rows: Sequence[Row]) -> dict[int, tuple[bool, list[TablePartition]]]:
     """By the numbers of change tables whether partitions may be switched, and the parts of the source table."""
-    found: dict[int, tuple[bool, list[TablePartition]]] = {}
+    by_instance: dict[int, tuple[bool, list[TablePartition]]] = {}
     for instance, switches, place, number, count in rows:
         part = TablePartition(str(place), int(number), int(count or 0) > 0)
-        found.setdefault(int(instance), (bool(switches), []))[1].append(part)
-    return found
+        by_instance.setdefault(int(instance), (bool(switches), []))[1].append(part)
+    return by_instance
 
 
 def switched(is_allowed: bool, parts: Sequence[TablePartition]) -> dict[str, Any]:
@@ -110,12 +110,12 @@ def in_effect(catalog: Catalog, database: str, end: LsnPosition) -> dict[TableId
 
 
 def _tables(rows: Sequence[tuple[object, ...]]) -> Mapping[int, StructureTable]:
-    found: dict[int, StructureTable] = {}
+    by_instance: dict[int, StructureTable] = {}
     for instance, number, created, column, place, *kind in rows:
-        table = found.setdefault(int(str(instance)), StructureTable(f"{number} {created}"))
+        table = by_instance.setdefault(int(str(instance)), StructureTable(f"{number} {created}"))
         table.columns[str(column)] = str(place)
         table.facts.update(_facts(str(column), kind))
-    return found
+    return by_instance
 
 
 def _facts(column: str, kind: Sequence[object]) -> Iterator[tuple[str, Fact]]:

@@ -88,7 +88,7 @@ class SqlServerProbes(SqlServerBench):
 
     def _views(self) -> Answer:
         told = {each: self.known(query) for each, query in _VIEWS.items()}
-        about = {each: found if str(found).startswith("code") else "readable" for each, found in told.items()}
+        about = {each: answer if str(answer).startswith("code") else "readable" for each, answer in told.items()}
         # Only the form of an LSN: where the server writes letters in upper case, comparisons of texts are wrong.
         end = str(self.known("SELECT log_end_lsn FROM sys.dm_db_log_stats(DB_ID())"))
         form = (

@@ -92,10 +92,10 @@ class SqlServerBench(SqlBench):
     def known(self, query: str) -> Any:
         """The same, or the code of the error, where a server does not have what is asked for or hides it."""
         try:
-            found = self.value(query)
+            answer = self.value(query)
         except FAILURES.driver_error as error:
             return f"code {self.code(error)}"
-        return found if isinstance(found, int | str | None) else str(found)
+        return answer if isinstance(answer, int | str | None) else str(answer)
 
     @override
     def drivers(self) -> Mapping[str, str]:

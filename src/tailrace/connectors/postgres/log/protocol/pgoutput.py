@@ -272,10 +272,10 @@ def _by_relation(oids: Ints) -> Iterator[tuple[int, npt.NDArray[np.intp] | slice
     if (oids == oids[0]).all():  # most often: saves a sort
         yield int(oids[0]), slice(None)
         return
-    found, first, counts = np.unique(oids, return_index=True, return_counts=True)
+    relations, first, counts = np.unique(oids, return_index=True, return_counts=True)
     groups = np.split(np.argsort(oids, kind="stable"), np.cumsum(counts[:-1]))
     for place in np.argsort(first).tolist():
-        yield int(found[place]), groups[place]
+        yield int(relations[place]), groups[place]
 
 
 def inserts(frames: Frames) -> tuple[npt.NDArray[np.intp], Ints]:
