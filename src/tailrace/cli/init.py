@@ -93,14 +93,14 @@ def _write(output: Path, text: str) -> None:
 def secrets_of(source: NewSource) -> dict[str, str]:
     """The values of a new source's secrets: from its URL, else from the environment, else from a prompt."""
     variables = {name: variable for name, variable in source.variables.items() if variable in os.environ}
-    known = {**{name: os.environ[variable] for name, variable in variables.items()}, **source.secrets}
+    secrets = {**{name: os.environ[variable] for name, variable in variables.items()}, **source.secrets}
     with asking():
         asked = {
             name: typer.prompt(question, hide_input=True, default="")
             for name, question in source.prompts.items()
-            if name not in known
+            if name not in secrets
         }
-    return {**known, **asked}
+    return {**secrets, **asked}
 
 
 def pipeline_file(

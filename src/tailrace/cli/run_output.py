@@ -36,9 +36,9 @@ class WarningPrinter:
     The same is what differs in numbers alone, which may be counts, seconds or tries. Digits of a name are no numbers.
     """
 
-    def __init__(self, log: LogFile, known: tuple[str, ...] = ()) -> None:
+    def __init__(self, log: LogFile, printed: tuple[str, ...] = ()) -> None:
         self._log = log
-        self._printed = {_without_numbers(Warned("WARNING", text)): time.monotonic() for text in known}
+        self._printed = {_without_numbers(Warned("WARNING", text)): time.monotonic() for text in printed}
         self._repeats = Counter[Warned]()
 
     def show(self) -> None:

@@ -59,15 +59,15 @@ def _likenesses(name: str, prefix: str, table: OptionTable) -> Iterator[tuple[fl
     for option in table:
         if not option.protects:
             continue
-        for known in (option.name.lower(), *(alias.name.lower() for alias in option.aliases)):
-            if known.startswith(prefix):
-                whole = _ratio(name[len(prefix) :], known[len(prefix) :])
-                yield (_family(name, known) if option.is_family else whole), whole, option
+        for option_name in (option.name.lower(), *(alias.name.lower() for alias in option.aliases)):
+            if option_name.startswith(prefix):
+                whole = _ratio(name[len(prefix) :], option_name[len(prefix) :])
+                yield (_family(name, option_name) if option.is_family else whole), whole, option
 
 
-def _family(name: str, known: str) -> float:
+def _family(name: str, option_name: str) -> float:
     """Compares the words before the first placeholder; the last of them may be another one or missing."""
-    head, words = _PLACEHOLDER.split(known)[0].split("."), name.split(".")
+    head, words = _PLACEHOLDER.split(option_name)[0].split("."), name.split(".")
     sizes = (len(head), len(head) - 1)
     return max(_ratio(".".join(words[:size]), ".".join(head[:size])) for size in sizes)
 

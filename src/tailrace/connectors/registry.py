@@ -156,12 +156,12 @@ def named(name: str) -> ConnectorEntry:
     """The connector of that name. Raises ConfigError for an unknown one."""
     if name in BUILT_IN:
         return BUILT_IN[name]
-    known = names()
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
+    all_names = names()
+    if name not in all_names:
+        near = difflib.get_close_matches(name, all_names, n=1)
         meant = f"did you mean {near[0]}? " if near else ""
         remedy = (
-            f"{meant}known are {', '.join(known)}; others come by packages with an entry point of the group {GROUP}"
+            f"{meant}known are {', '.join(all_names)}; others come by packages with an entry point of the group {GROUP}"
         )
         raise ConfigError(f"there is no connector {name!r}", remedy=remedy)
     return _installed(name)

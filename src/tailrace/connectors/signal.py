@@ -67,9 +67,9 @@ def unhandled(marked: Iterable[tuple[Signal, Mark]], handled: Iterable[Mark]) ->
     left, new, marks = Counter(handled), [], []
     for signal, mark in marked:
         marks.append(mark)
-        known = mark if left[mark] else (mark[0], None)
-        if left[known]:
-            left[known] -= 1
+        stored = mark if left[mark] else (mark[0], None)
+        if left[stored]:
+            left[stored] -= 1
         else:
             new.append(signal)
     return new, tuple(marks)

@@ -114,8 +114,8 @@ class DateFormat:
         Raises ValueError for a text that does not match.
         """
         codes = texts.dictionary_encode()
-        known = pa.array([self._instant(text) for text in codes.dictionary.to_pylist()], pa.int64())
-        return known.take(codes.indices)
+        instants = pa.array([self._instant(text) for text in codes.dictionary.to_pylist()], pa.int64())
+        return instants.take(codes.indices)
 
     @cached_property
     def _expression(self) -> re.Pattern[str]:

@@ -106,9 +106,9 @@ class Actions:
             raise Refusal(400, "repair is true or false")
         if figures.definition.sink.replica is None:
             raise Refusal(409, "only the tables of a replica are compared, and this pipeline has another sink")
-        known = self._comparisons.get(name)
-        if known is not None and known.is_running:
-            raise Refusal(409, f"the replica is being compared: {known.shown()['progress']}")
+        earlier = self._comparisons.get(name)
+        if earlier is not None and earlier.is_running:
+            raise Refusal(409, f"the replica is being compared: {earlier.shown()['progress']}")
         self._comparisons[name] = Comparison(figures.definition, _names(given, "tables"), repairs=repairs)
         return Response({"message": "the replica is being compared with its source"}, 202)
 

@@ -151,11 +151,11 @@ def _entry(name: str) -> registry.ConnectorEntry:
 def _plugins(request: HttpRequest, method: str, parts: list[str]) -> Response:
     if not parts and method == "GET":
         connectors = [entry.classes[0] for entry in registry.BUILT_IN.values() if entry.classes]
-        known = dict.fromkeys(connectors, "source")
+        types = dict.fromkeys(connectors, "source")
         if request.query.get("connectorsOnly", "").lower() == "false":
-            known |= {name: "transformation" for name in TRANSFORMS if "*" not in name}
-            known |= dict.fromkeys(PREDICATES, "predicate")
-        return Response([{"class": name, "type": type_, "version": __version__} for name, type_ in known.items()])
+            types |= {name: "transformation" for name in TRANSFORMS if "*" not in name}
+            types |= dict.fromkeys(PREDICATES, "predicate")
+        return Response([{"class": name, "type": type_, "version": __version__} for name, type_ in types.items()])
     if len(parts) == 2 and parts[1] == "config" and method == "GET":
         return Response([_definition(option) for option in _table(_entry(parts[0])) if not option.is_family])
     if len(parts) == 3 and parts[1:] == ["config", "validate"] and method == "PUT":

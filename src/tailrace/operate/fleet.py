@@ -82,21 +82,21 @@ class Fleet(Pipelines):
     ) -> None:
         self._folder, self._session, self._shared = folder, session, shared
         self._listener, self._refused, self._once = listener, refused, once
-        self._contents, self._known = PipelineContents(), dict[Path, str]()
+        self._contents, self._digests = PipelineContents(), dict[Path, str]()
         self._members = dict[Path, FleetMember]()
         self._broken = dict[Path, TailraceError]()
 
     def look(self) -> None:
         """Start, replace and end pipelines as the files say. Raises ConfigError for a folder that is gone."""
         contents = files(self._folder)
-        for file in [each for each in self._known if each not in contents]:
-            del self._known[file]
+        for file in [each for each in self._digests if each not in contents]:
+            del self._digests[file]
             self._broken.pop(file, None)
             self._end(file)
         for file, content in contents.items():
             digest = self._contents.digest(file, content)
-            if self._known.get(file) != digest:
-                self._known[file] = digest
+            if self._digests.get(file) != digest:
+                self._digests[file] = digest
                 self._read(file)
 
     @property

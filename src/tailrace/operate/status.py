@@ -208,13 +208,13 @@ def look(definition: Definition, *, compares: bool = True) -> Status:
 
 def source_look(
     definition: Definition,
-    known: CheckpointState | None = None,
+    state: CheckpointState | None = None,
     problems: tuple[Finding, ...] | None = None,
     *,
     compares: bool = True,
     patience: float | None = None,
 ) -> SourceLook:
-    """Looks at checkpoint (unless its position is `known`) and server; one that does not answer is a problem, no error.
+    """Looks at checkpoint (unless its `state` is given) and server; one that does not answer is a problem, no error.
 
     `problems` are given where the server is not to be asked for them. `compares`: whether the pipeline could resume is
     found out, too, for which log may have to be read. After `patience` seconds a server is away. Raises ConfigError,
@@ -225,7 +225,7 @@ def source_look(
     from tailrace.snapshot.report import reads_tables
 
     config = definition.config()
-    checkpoint = known or position_of(definition)
+    checkpoint = state or position_of(definition)
     admin = definition.package().admin(captured_by(config, checkpoint))
     committed, planned = (None if each is None else admin.position(each) for each in checkpoint.offsets)
     try:

@@ -200,10 +200,10 @@ class RunWatch:
     def _status(self, answer: SourceAnswer) -> Status:
         progress, runs = self._progress, self._state == "running"
         said = None if progress is None else progress.caught_up
-        known = [each for each in (answer.caught_up, said) if each is not None]
+        times = [each for each in (answer.caught_up, said) if each is not None]
         run = RunState(self._state, None, self._last)
         status = status_of(
-            self.definition.name, self._config, answer.source, run, time.time(), max(known, default=None)
+            self.definition.name, self._config, answer.source, run, time.time(), max(times, default=None)
         )
         if runs and progress is not None:
             sink = sink_finding(progress.sink_problem)

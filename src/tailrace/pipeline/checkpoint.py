@@ -73,8 +73,8 @@ def position(checkpoint: str) -> CheckpointState:
     before = folder.batch(planned - 1, remedy)
     if committed is None:
         return CheckpointState(newest, None)
-    known = {planned: newest, planned - 1: before}
-    return CheckpointState(newest, known.get(committed) or folder.batch(committed, remedy))
+    offsets = {planned: newest, planned - 1: before}
+    return CheckpointState(newest, offsets.get(committed) or folder.batch(committed, remedy))
 
 
 def file_system(checkpoint: str) -> tuple[fs.FileSystem, str]:

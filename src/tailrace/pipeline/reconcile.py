@@ -164,9 +164,9 @@ class Reconciler:
 
     def others(self, tables: Sequence[TableId]) -> Iterator[ReconcileReport]:
         """Replicas that no captured table has. Raises SinkError."""
-        known = {table.unique for table in tables}
+        captured = {table.unique for table in tables}
         for name in stored_tables(self._target.root, self._target.options):
-            if name not in known:
+            if name not in captured:
                 yield ReconcileReport(
                     shown(name),
                     "no table of the source",
@@ -189,7 +189,7 @@ class Reconciler:
         assert sides is not None
         assert asked is not None
         outcomes = self._row_outcomes(sides, asked, report)
-        compared.wrong = asked.known & (outcomes.kinds >= MISSING)
+        compared.wrong = asked.accepted & (outcomes.kinds >= MISSING)
         counts = {name: int((outcomes.kinds == kind).sum()) for name, kind in _KINDS.items()}
         report.missing, report.surplus, report.different = counts.values()
         report.undecided = int(outcomes.open.sum())
@@ -280,9 +280,9 @@ class Reconciler:
 
     def _row_outcomes(self, sides: Sides, asked: KeyQuery, report: ReconcileReport) -> RowOutcomes:
         outcomes = RowOutcomes(len(asked.suspects))
-        before, horizon = sides.seen(asked, asked.known)
+        before, horizon = sides.seen(asked, asked.accepted)
         for _ in range(ROUNDS):
-            chosen = outcomes.open & asked.known
+            chosen = outcomes.open & asked.accepted
             if not chosen.any():
                 break
             if not self.follower.reaches(horizon):

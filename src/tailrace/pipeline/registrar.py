@@ -78,7 +78,7 @@ class Registrar:
         self._catalog, self._shelf, self._describe, self._tables, self._note = catalog, shelf, describe, tables, note
         self._lock, self._ended = threading.Lock(), threading.Event()
         self._due: set[str] = set()
-        self._there: Mapping[str, bool] = {}
+        self._is_present: Mapping[str, bool] = {}
         self._is_fresh = False
         self._descriptions: Mapping[str, TableDescription] = {}
         self._has: dict[str, str] = {}
@@ -147,8 +147,10 @@ class Registrar:
         tables = self._tables()
         is_all = time.monotonic() >= self._next
         with self._lock:
-            self._due.update(each for each, is_there in tables.items() if is_all or self._there.get(each) != is_there)
-        self._there, self._is_fresh = tables, False
+            self._due.update(
+                each for each, is_there in tables.items() if is_all or self._is_present.get(each) != is_there
+            )
+        self._is_present, self._is_fresh = tables, False
         if is_all:
             self._ask_source()
             self._has.clear()

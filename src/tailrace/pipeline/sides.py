@@ -26,11 +26,11 @@ class ColumnsChanged(SourceError):
 
 @dataclass(frozen=True)
 class KeyQuery:
-    """Keys whose rows differed, with their texts for queries of the source; `known` are those that it accepts."""
+    """Keys whose rows differed, with their texts for queries of the source; `accepted` are those that it accepts."""
 
     suspects: Suspects
     texts: list[Key]
-    known: Flags
+    accepted: Flags
 
 
 class Doing:
@@ -102,9 +102,9 @@ class Sides:
         self._doing = doing or Doing()
         self._part = part
 
-    def surplus(self, known: Collection[str]) -> list[str]:
+    def surplus(self, expected: Collection[str]) -> list[str]:
         """The columns that the replica alone has, without some that it is to have."""
-        names = {*self.table.row_type.names, *known}
+        names = {*self.table.row_type.names, *expected}
         return [name for name in self._columns if name not in names]
 
     def source(self) -> Iterator[Digests]:
@@ -153,9 +153,9 @@ class Sides:
             self._verify(now)
             for table_rows, version in now.rows_of(self.table, self.layout.key, wanted):
                 digests = self.layout.digests(table_rows)
-                places, known = asked.suspects.places(digests.keys)
-                rows[places[known]] = digests.whole[known]
-                versions[places[known]] = value_hashes(version)[known]
+                places, is_place = asked.suspects.places(digests.keys)
+                rows[places[is_place]] = digests.whole[is_place]
+                versions[places[is_place]] = value_hashes(version)[is_place]
             return SeenRows(rows, versions), now.horizon
 
     def held(self, suspects: Suspects) -> Hashes:

@@ -142,10 +142,10 @@ def captured_now(definition: Definition) -> list[TableId]:
 
 def _collisions(tables: Iterable[TableId], names: Names) -> Iterator[Finding]:
     """Tables that would have one folder, each pair."""
-    known: dict[str, TableId] = {}
+    table_of: dict[str, TableId] = {}
     for table in tables:
         name = table_folder(table.unique, names)
-        other = known.setdefault(name, table)
+        other = table_of.setdefault(name, table)
         if other != table:
             yield Finding(
                 "replica",

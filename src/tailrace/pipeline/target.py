@@ -116,9 +116,9 @@ class ReplicaOutput:
             frame = frame.where(~frame["table"].eqNullSafe(name))
         return frame.writeStream.foreachBatch(self._write if self.watch is None else self._write_watched)
 
-    def others(self, query_id: str, known: Iterable[str]) -> list[str]:
+    def others(self, query_id: str, captured: Iterable[str]) -> list[str]:
         """The tables that the query has written, without those of these unique names. Raises SinkError."""
-        return other_tables(self.target.root, self.target.options, self.target.names, query_id, known)
+        return other_tables(self.target.root, self.target.options, self.target.names, query_id, captured)
 
     def publish(self, pipeline: str, complete: Completeness) -> None:
         """Write up to which time the tables are complete into a table beside them. Raises SinkError."""

@@ -212,11 +212,11 @@ class Progress:
 
     def asked(self, signal: Signal, tables: Iterable[TableId]) -> Progress:
         """The state after a signal about snapshots."""
-        known = list(tables)
+        captured = list(tables)
         if signal.type == signals.EXECUTE:
-            return self.asking(signals.requests(signal, known))
+            return self.asking(signals.requests(signal, captured))
         if signal.type == signals.STOP:
-            return self._stopped(signal, known)
+            return self._stopped(signal, captured)
         return replace(self, paused=signal.type == signals.PAUSE)._with(self.queue)
 
     def asking(self, requests: Iterable[TableRequest]) -> Progress:
@@ -248,16 +248,16 @@ class Progress:
         content = signal.content()
         if content is None:
             return self
-        known = {request.table for request in self.queue}
+        requested = {request.table for request in self.queue}
         incomplete = {table.table for table in self.incomplete}
-        if not known | incomplete:
+        if not requested | incomplete:
             log.warning("signal %s is ignored: no snapshot is running that could be stopped", signal.id)
             return self
-        names = list(known)
+        names = list(requested)
         if content.get("data-collections"):
-            names = signals.collections(signal, content, [*map(str, tables), *known, *incomplete])
+            names = signals.collections(signal, content, [*map(str, tables), *requested, *incomplete])
         for name in names:
-            if name not in known | incomplete:
+            if name not in requested | incomplete:
                 log.warning("signal %s: %s is not part of the snapshot", signal.id, name)
         return self.without(names)
 
@@ -270,11 +270,11 @@ class Progress:
         return replace(state._at_next(), undo=None)._with(left)
 
 
-def _asked_again(known: tuple[Incomplete, ...], requests: tuple[TableRequest, ...]) -> tuple[Incomplete, ...]:
+def _asked_again(incomplete: tuple[Incomplete, ...], requests: tuple[TableRequest, ...]) -> tuple[Incomplete, ...]:
     """The incomplete tables that stay so when these requests are carried out."""
     whole = {request.table for request in requests if request.keys is None}
     some = {request.table for request in requests if request.keys is not None}
-    return without_tables(without_tables(known, whole), some, of_keys=True)
+    return without_tables(without_tables(incomplete, whole), some, of_keys=True)
 
 
 def _size(requests: tuple[TableRequest, ...]) -> int:

@@ -140,8 +140,8 @@ def table_of(config: Config, name: str, leading: tuple[str, ...] = ()) -> TableI
     shown, database = config.naming.shown, config.get(DATABASE_DBNAME, "")
     leading = leading or tuple(name.split(".")[: len(shown) - 1])
     parts = (*leading, name[len(".".join(leading)) + 1 :])
-    known = {"database": database, "schema": ""} | dict(zip(shown, parts, strict=False))
-    return TableId(known["database"], known["schema"], known.get("table", ""), shown)
+    part_by_name = {"database": database, "schema": ""} | dict(zip(shown, parts, strict=False))
+    return TableId(part_by_name["database"], part_by_name["schema"], part_by_name.get("table", ""), shown)
 
 
 def requests(signal: Signal, tables: Iterable[TableId]) -> list[TableRequest]:
@@ -149,15 +149,15 @@ def requests(signal: Signal, tables: Iterable[TableId]) -> list[TableRequest]:
 
     Raises SignalError for expressions that take too long.
     """
-    known = list(tables)
+    captured = list(tables)
     # Two tables may have one name: "a.b".c and a."b.c". Both are read.
     leading: dict[str, list[tuple[str, ...]]] = {}
-    for table in known:
+    for table in captured:
         has_dots = any("." in part for part in table.parts[:-1])
         leading.setdefault(str(table), []).append(table.parts[:-1] if has_dots else ())
     return [
         replace(request, leading=each)
-        for request in _requests(signal, known)
+        for request in _requests(signal, captured)
         for each in leading.get(request.table, [()])
     ]
 
@@ -170,9 +170,9 @@ def _requests(signal: Signal, tables: list[TableId]) -> list[TableRequest]:
     if kind not in (INCREMENTAL, BLOCKING):
         log.warning("signal %s is ignored: %r is no type of snapshot (incremental, blocking)", signal.id, kind)
         return []
-    known = list(dict.fromkeys(map(str, tables)))
-    listed = _expanded(signal, content, known)
-    tables_listed = [name for name in listed if name in known]
+    captured = list(dict.fromkeys(map(str, tables)))
+    listed = _expanded(signal, content, captured)
+    tables_listed = [name for name in listed if name in captured]
     if not tables_listed:
         log.warning("signal %s names no table to read: %s", signal.id, signal.shown)
     surrogate = content.get("surrogate-key") or None
@@ -209,8 +209,8 @@ def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[
 
 def collections(signal: Signal, content: dict[str, Any], tables: Iterable[str]) -> list[str]:
     """Those of the tables that `data-collections` names, by regular expressions or literally."""
-    known = list(dict.fromkeys(tables))
-    return [name for name in _expanded(signal, content, known) if name in known]
+    names = list(dict.fromkeys(tables))
+    return [name for name in _expanded(signal, content, names) if name in names]
 
 
 def _expanded(signal: Signal, content: dict[str, Any], names: list[str]) -> list[str]:
@@ -236,8 +236,8 @@ def _meant(signal: Signal, items: list[str], names: list[str], *, ignore_case: b
         if isinstance(matched, str):
             log.warning("signal %s: %s is no regular expression: %s", signal.id, item, matched)
         name = item.replace('"', "")
-        known = {name, *(matched if isinstance(matched, list) else ())}
-        tables.append([each for each in names if each in known])
+        meant = {name, *(matched if isinstance(matched, list) else ())}
+        tables.append([each for each in names if each in meant])
     return tables
 
 

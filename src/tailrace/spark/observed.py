@@ -59,9 +59,9 @@ class Transactions:
         if not commits:
             return 0
         distinct = pc.unique(pa.chunked_array(commits))
-        known = self._last is not None and pc.index(distinct, self._last).as_py() >= 0
+        is_continued = self._last is not None and pc.index(distinct, self._last).as_py() >= 0
         self._last = pc.max(distinct).as_py()
-        return len(distinct) - known
+        return len(distinct) - is_continued
 
 
 def _is_of_log(batch: ChangeBatch) -> bool:

@@ -96,11 +96,11 @@ def _runs(placed: DataFrame) -> list[tuple[str, Place, Place]]:
     for row in sorted(rows, key=lambda row: (row["place"], row["sequence"])):
         place = (row["place"], row["sequence"])
         name = TableId.from_json(json.loads(row["layout"])["id"]).unique
-        known = runs.setdefault(name, [])
-        if known and known[-1][0] == row["layout"]:
-            known[-1] = (row["layout"], known[-1][1], place)
+        of_table = runs.setdefault(name, [])
+        if of_table and of_table[-1][0] == row["layout"]:
+            of_table[-1] = (row["layout"], of_table[-1][1], place)
         else:
-            known.append((row["layout"], place, place))
+            of_table.append((row["layout"], place, place))
     return [run for name in sorted(runs) for run in runs[name]]
 
 

@@ -87,8 +87,10 @@ class PartitionRouting:
             if pa.types.is_nested(part.values.type):
                 raise ValueError(f"a value of type {part.schema.type} has no hash that is the same everywhere")
             codes = part.values.dictionary_encode()
-            known = [0 if value is None else hash_of(value, part.schema.type) for value in codes.dictionary.to_pylist()]
+            hash_codes = [
+                0 if value is None else hash_of(value, part.schema.type) for value in codes.dictionary.to_pylist()
+            ]
         except ValueError as error:
             raise TransformError(str(error), where=f"partition.payload.fields: {path}") from error
-        hashes: Integers = np.array([*known, 0], np.int64)[codes.indices.fill_null(len(known)).to_numpy()]
+        hashes: Integers = np.array([*hash_codes, 0], np.int64)[codes.indices.fill_null(len(hash_codes)).to_numpy()]
         return hashes

@@ -73,8 +73,8 @@ class Given:
             declared = table.find(name)
             if declared is None:
                 near = table.nearest(name)
-                known = ", ".join(option.name for option in table) or "none"
-                remedy = f"did you mean {near}?" if near else f"known settings: {known}"
+                names = ", ".join(option.name for option in table) or "none"
+                remedy = f"did you mean {near}?" if near else f"known settings: {names}"
                 problems.append(Problem(self.prefix + name, "unknown setting of this transform", remedy))
             elif text.strip() or not declared[0].kind.blank_is_unset:
                 try:

@@ -56,9 +56,9 @@ class Collections:
 
     def identities(self) -> dict[TableId, bytes]:
         """The UUIDs of the captured collections."""
-        return {table: each.uuid for table, each in self.known().items()}
+        return {table: each.uuid for table, each in self.captured_collections().items()}
 
-    def known(self) -> dict[TableId, KnownCollection]:
+    def captured_collections(self) -> dict[TableId, KnownCollection]:
         """The captured collections, by one query a database."""
         collections = {}
         for name in self._databases():

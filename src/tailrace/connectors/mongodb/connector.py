@@ -109,7 +109,7 @@ class MongoConnector(SharedLogConnector):
         Stages of the user may leave these out, so that the UUID alone tells of them.
         """
         rows, is_reported = Documents(config), config[CURSOR_PIPELINE] is None
-        collections = self._server.ask(lambda client: Collections(client, config).known())
+        collections = self._server.ask(lambda client: Collections(client, config).captured_collections())
         why = "cursor.pipeline was changed, and maybe left out some of its changes"
         facts = {"stages": Fact(digest(config.given.get(CURSOR_PIPELINE.name, "")), why)}
         return {
@@ -135,8 +135,8 @@ class MongoConnector(SharedLogConnector):
 
     @override
     def log_end(self) -> LogEnd:
-        known = self._server.ask(written_before)
-        committed = None if known is None else Committed(known[0], end_of(known[1]))
+        written = self._server.ask(written_before)
+        committed = None if written is None else Committed(written[0], end_of(written[1]))
         return LogEnd(end_of(self._server.ask(cluster_time)), committed)
 
     @override

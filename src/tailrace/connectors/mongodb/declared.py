@@ -156,7 +156,7 @@ def _ddl(kind: pa.DataType) -> str:
         return "STRUCT<" + ", ".join(f"{_quoted(field.name)}: {_ddl(field.type)}" for field in kind) + ">"
     if pa.types.is_list(kind):
         return f"ARRAY<{_ddl(kind.value_type)}>"
-    return next(name for name, known in _TYPES.items() if known == kind)
+    return next(name for name, declared in _TYPES.items() if declared == kind)
 
 
 def _invalid(entry: str, why: str) -> ConfigError:

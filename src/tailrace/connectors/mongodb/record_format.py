@@ -112,8 +112,8 @@ def _with_arrays(events: ChangeEvents, plain: pa.Array) -> pa.Array:
     texts = plain.to_pylist()
     for row in rows:
         document = _document(events.after, row)
-        known = [] if document is None else [(each["field"], _left(document, each)) for each in cut[row]]
-        left = {name: array for name, array in known if array is not None}
+        left_of_field = [] if document is None else [(each["field"], _left(document, each)) for each in cut[row]]
+        left = {name: array for name, array in left_of_field if array is not None}
         patch = json.loads(texts[row])
         patch["$set"] = {**json.loads(_text(left)), **patch.get("$set", {})}
         texts[row] = json.dumps(patch, ensure_ascii=False)

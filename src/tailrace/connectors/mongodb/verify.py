@@ -238,9 +238,9 @@ class MongoBench(Bench):
             "is_sharded": hello.get("msg") == "isdbgrid",
             "members": len(hello.get("hosts", ())),
             "max_document_bytes": hello["maxBsonObjectSize"],
-            "compatibility": self._known(lambda: self._parameter("featureCompatibilityVersion")["version"]),
-            "storage": self._known(lambda: admin.command("serverStatus")["storageEngine"]["name"]),
-            "log_hours": self._known(self._window),
+            "compatibility": self._answer_or_code(lambda: self._parameter("featureCompatibilityVersion")["version"]),
+            "storage": self._answer_or_code(lambda: admin.command("serverStatus")["storageEngine"]["name"]),
+            "log_hours": self._answer_or_code(self._window),
         }
         return Answer({"has_log": "setName" in hello or about["is_sharded"]}, about)
 
@@ -251,7 +251,7 @@ class MongoBench(Bench):
         first = oldest_time(self.client)
         return None if first is None else round(((cluster_time(self.client) >> 32) - (first >> 32)) / 3600, 1)
 
-    def _known(self, ask: Any) -> Any:
+    def _answer_or_code(self, ask: Any) -> Any:
         """What a server says, or the code with which it refuses it."""
         try:
             return ask()

@@ -120,5 +120,5 @@ class SqlSnapshots(OnDemandSnapshots):
     @override
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
         config = self.server.config
-        known = self.server.ask(lambda connection: self.dialect.catalog(connection, config).tables())
-        return [table for table in tables if table in known]
+        all_tables = self.server.ask(lambda connection: self.dialect.catalog(connection, config).tables())
+        return [table for table in tables if table in all_tables]

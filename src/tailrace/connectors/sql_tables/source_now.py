@@ -89,17 +89,17 @@ class SqlTablesNow(SourceNow):
     @override
     def excluded(self, table: TableSchema) -> Sequence[str]:
         columns = self._tables[table.id].described.columns
-        known = {column.name for column in table.columns}
+        captured = {column.name for column in table.columns}
         shown = {*self._catalog.filter.columns(table.id, [each.name for each in columns])}
         return [
-            each.name for each in columns if each.name not in known and (each.is_computed or each.name not in shown)
+            each.name for each in columns if each.name not in captured and (each.is_computed or each.name not in shown)
         ]
 
     @override
     def unlogged(self, table: TableSchema) -> Sequence[str]:
         current = self._tables[table.id]
-        known = {*(column.name for column in table.columns), *current.captured.left_out, *self.excluded(table)}
-        return [each.name for each in current.described.columns if each.name not in known]
+        captured = {*(column.name for column in table.columns), *current.captured.left_out, *self.excluded(table)}
+        return [each.name for each in current.described.columns if each.name not in captured]
 
     @override
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
@@ -153,7 +153,7 @@ class SqlTablesNow(SourceNow):
         key = current.key_of(names)
         for start in range(0, len(wanted), _PIECE):
             with self._translated(f"rows of {table.id} cannot be read"):
-                rows, _ = current.found(key, wanted[start : start + _PIECE])
+                rows, _ = current.existing_rows(key, wanted[start : start + _PIECE])
             native = compared_rows(table, rows)
             yield native, pa.array([repr(row) for row in native.to_pylist()], pa.string())
 

@@ -105,8 +105,8 @@ class Catalog(tables.Catalog):
         return [self._database(given) for given in self.config[DATABASE_NAMES]]
 
     def _database(self, given: str) -> str:
-        known = self.connection.databases
-        if given not in known:
+        databases = self.connection.databases
+        if given not in databases:
             rows = self.connection.rows(f"SELECT name FROM sys.databases WHERE name = {text(given)}")
             if len(rows) != 1:
                 what = f"there is no database {given}, or the login may not see it"
@@ -114,8 +114,8 @@ class Catalog(tables.Catalog):
                 is_alone = self.connection.value("SELECT CONVERT(int, SERVERPROPERTY('EngineEdition'))") == _AZURE
                 remedy = ONE_DATABASE if is_alone else "correct the name, or grant the login access"
                 raise SourceError(what, where="database.names", remedy=remedy)
-            known[given] = str(rows[0][0])
-        return known[given]
+            databases[given] = str(rows[0][0])
+        return databases[given]
 
     @override
     def tables(self) -> dict[TableId, int]:
@@ -130,14 +130,14 @@ class Catalog(tables.Catalog):
 
     def all_instances(self, table: TableId) -> list[Instance]:
         """The instances of a table, also those that the configuration leaves out."""
-        return [each for each in self._found(table.database, is_filtered=False) if each.table == table]
+        return [each for each in self._instances_of(table.database, is_filtered=False) if each.table == table]
 
     @override
     def instances(self, database: str) -> list[Instance]:
         """Clean-up moves starts, so that these tell nothing of the order of instances."""
-        return self._found(database, is_filtered=True)
+        return self._instances_of(database, is_filtered=True)
 
-    def _found(self, database: str, *, is_filtered: bool) -> list[Instance]:
+    def _instances_of(self, database: str, *, is_filtered: bool) -> list[Instance]:
         includes = self.config[INTERNAL_CAPTURE_INSTANCE_INCLUDE_LIST]
         excludes = self.config[INTERNAL_CAPTURE_INSTANCE_EXCLUDE_LIST]
         by_table: dict[TableId, list[Instance]] = {}
@@ -190,8 +190,8 @@ class Catalog(tables.Catalog):
         keys_of: dict[int, dict[int, TableKey]] = {}
         for table, index, column, constraint, named in self.connection.rows(_ALL_KEYS.format(db=name(database))):
             mine = keys_of.setdefault(int(table), {})
-            known = mine.get(int(index)) or TableKey((), str(constraint or named))
-            mine[int(index)] = replace(known, columns=(*known.columns, str(column)))
+            key = mine.get(int(index)) or TableKey((), str(constraint or named))
+            mine[int(index)] = replace(key, columns=(*key.columns, str(column)))
         return {table: next(iter(mine.values())) for table, mine in keys_of.items()}
 
     def has_commands(self, instance: Instance) -> bool:
@@ -259,7 +259,7 @@ def _retyped(column: SqlColumn, kind: SqlType) -> SqlColumn:
 def _column(row: tuple[object, ...], *, is_commented: bool) -> SqlColumn:
     given, kind, size, precision, scale, nullable, identity, computed, default, comment, *rest = row
     alias, clr, collation, hidden = rest
-    known = SqlType(
+    type_ = SqlType(
         name=str(kind),
         bytes=int(str(size)),
         precision=int(str(precision)),
@@ -271,7 +271,7 @@ def _column(row: tuple[object, ...], *, is_commented: bool) -> SqlColumn:
     )
     return SqlColumn(
         name=str(given),
-        type=known,
+        type=type_,
         required=not nullable,
         is_identity=bool(identity),
         is_computed=bool(computed),

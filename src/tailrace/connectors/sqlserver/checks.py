@@ -180,9 +180,9 @@ _TOLD = {
 
 def not_captured(place: Platform, captured: Sequence[TableId], instances: Sequence[Instance]) -> Iterator[Finding]:
     """The captured tables that have no capture instance."""
-    known = {each.table for each in instances}
+    with_instance = {each.table for each in instances}
     for table in captured:
-        if table not in known:
+        if table not in with_instance:
             remedy = place.used(table.database, enabling_table(table))
             yield Finding("tables", False, f"{table} has no capture instance: its changes are not captured", remedy)
 

@@ -124,7 +124,7 @@ def _facts(column: str, kind: Sequence[object]) -> Iterator[tuple[str, Fact]]:
     if type_name is None:
         return
     octets, digits, places = (int(str(each)) for each in (size, precision, scale))
-    known = SqlType(str(type_name), octets, digits, places, collation=None if collation is None else str(collation))
-    value, sizes = kept_by(known)
+    type_ = SqlType(str(type_name), octets, digits, places, collation=None if collation is None else str(collation))
+    value, sizes = kept_by(type_)
     why = f"the type of {column} was altered: its values may have been converted without a change in the log"
     yield f"type of {column}", Fact(value, why, sizes=sizes)

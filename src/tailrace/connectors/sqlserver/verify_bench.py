@@ -89,7 +89,7 @@ class SqlServerBench(SqlBench):
         rows = self.main.rows(query)
         return rows[0][0] if rows else None
 
-    def known(self, query: str) -> Any:
+    def answer_or_code(self, query: str) -> Any:
         """The same, or the code of the error, where a server does not have what is asked for or hides it."""
         try:
             answer = self.value(query)

@@ -166,10 +166,10 @@ class _Builder:
     def _once(self, node: dict[str, Node]) -> Node:
         """The record where it comes first, else its name. Raises ConfigError if the name means another one."""
         name = node["name"]
-        known = self._names.nodes.setdefault(name, node)
-        if known is node:
+        first = self._names.nodes.setdefault(name, node)
+        if first is node:
             return node
-        if [_plain(each) for each in known["fields"]] != [_plain(each) for each in node["fields"]]:
+        if [_plain(each) for each in first["fields"]] != [_plain(each) for each in node["fields"]]:
             remedy = "give one of the two another name, or leave it out with column.exclude.list"
             raise ConfigError(
                 "two different structs have this name, which Avro does not allow", where=name, remedy=remedy

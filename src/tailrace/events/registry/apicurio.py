@@ -68,7 +68,7 @@ class ApicurioRegistry(Registry):
             return int(self._registered(wanted, artifact(self._settings, wanted))[settings.id_name])
         if settings.takes_latest:
             return self._latest_id(wanted)
-        return self._found(wanted)
+        return self._stored_id(wanted)
 
     @override
     def refusal(self, wanted: Wanted) -> SinkError | None:
@@ -131,7 +131,7 @@ class ApicurioRegistry(Registry):
             raise unlike(name, difference, f"{self._settings.prefix}find-latest")
         return int(answer.body[self._settings.id_name])
 
-    def _found(self, wanted: Wanted) -> int:
+    def _stored_id(self, wanted: Wanted) -> int:
         """The id of the registered version with this content, in canonical form or as it is."""
         made = artifact(self._settings, wanted)
         for canonical in ("true", "false"):

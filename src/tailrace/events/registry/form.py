@@ -105,12 +105,12 @@ class RegistryForm(Form):
 
     def wanted(self, schema: ConnectSchema, topic: str) -> Wanted:
         """What a registry is asked for the schema of a topic's records."""
-        known = self._schemas.get(id(schema))
-        if known is None or known[0] is not schema:
+        described = self._schemas.get(id(schema))
+        if described is None or described[0] is not schema:
             if len(self._schemas) >= _MOST_SCHEMAS:
                 self._schemas.clear()
-            known = self._schemas[id(schema)] = (schema, *self.language.described(schema))
-        return Wanted(topic, self.part, known[1], known[2], self.language.name)
+            described = self._schemas[id(schema)] = (schema, *self.language.described(schema))
+        return Wanted(topic, self.part, described[1], described[2], self.language.name)
 
     def ids(self, schema: ConnectSchema, topics: pa.Array) -> int | pa.Array:
         """The ids by record, or the one id of all."""

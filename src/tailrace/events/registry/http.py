@@ -207,8 +207,8 @@ class RegistryConnection:
             place = (self._first + turn) % len(self.address.urls)
             try:
                 sent = {"content": body} if isinstance(body, str) else {"json": body}
-                known = {} if self._tokens is None else self._tokens.header()
-                url, all_headers = self.address.urls[place] + path, {**self._headers, **headers, **known}
+                authorization = {} if self._tokens is None else self._tokens.header()
+                url, all_headers = self.address.urls[place] + path, {**self._headers, **headers, **authorization}
                 response = self._client.request(method, url, params=query, headers=all_headers, **sent)
             except self._library.TransportError as error:
                 if "CERTIFICATE_VERIFY_FAILED" in str(error):

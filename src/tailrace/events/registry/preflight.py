@@ -61,13 +61,13 @@ class TopicSchema:
 
 def schemas(registry_forms: Sequence[RegistryForm], records: Iterable[Records]) -> Iterator[TopicSchema]:
     """The schemas of the records' keys and values, each once for a topic."""
-    known: set[tuple[str, str, ConnectSchema]] = set()
+    yielded: set[tuple[str, str, ConnectSchema]] = set()
     for each in records:
         for form in registry_forms:
             part = each.key if form.part == "key" else each.value
             topics = [] if part is None or form.are_nulls(part) else pc.unique(each.topic).to_pylist()
             for topic in topics:
                 assert part is not None
-                if (form.part, topic, part.schema) not in known:
-                    known.add((form.part, topic, part.schema))
+                if (form.part, topic, part.schema) not in yielded:
+                    yielded.add((form.part, topic, part.schema))
                     yield TopicSchema(form, topic, part.schema)

@@ -254,8 +254,8 @@ def _times(events: ChangeEvents, *, is_coarse: bool = False) -> pa.Array:
     """
     seconds = (events.cluster_times.astype(np.uint64) >> np.uint64(32)).astype(np.int64)
     coarse = pa.array(seconds * 1_000_000, pa.int64(), mask=events.cluster_times == NO_TIME)
-    known = coarse if is_coarse else pc.coalesce(pc.multiply(events.wall_times, 1000), coarse)
-    return known.fill_null(time.time_ns() // 1000)
+    times = coarse if is_coarse else pc.coalesce(pc.multiply(events.wall_times, 1000), coarse)
+    return times.fill_null(time.time_ns() // 1000)
 
 
 def _source(events: ChangeEvents, set_name: str | None) -> pa.StructArray:

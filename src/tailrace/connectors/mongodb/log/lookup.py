@@ -67,7 +67,7 @@ class DocumentLookup:
             rows = missing[numbers[missing] == number]
             search = _Search(table, collections[number] if number >= 0 else None, _newest(events, rows))
             keys = _keys(events, rows)
-            documents = self._found(search, list(dict.fromkeys(keys)))
+            documents = self._documents_of(search, list(dict.fromkeys(keys)))
             if documents is None:
                 kept[rows] = True
                 why = why or search.lacking
@@ -84,15 +84,15 @@ class DocumentLookup:
         """Look up fewer documents at a time where they are large."""
         self.size = max(1, min(_MOST, 2 * self.size, self.size if not size else count * _BYTES // size))
 
-    def _found(self, search: _Search, keys: list[Value]) -> dict[Value, bytes] | None:
+    def _documents_of(self, search: _Search, keys: list[Value]) -> dict[Value, bytes] | None:
         """The documents by the keys; None where there is no such collection."""
         documents = self._read(search, keys)
         if documents is None:
             return None
-        known = {_id(each): each for each in documents}
-        of_keys = {key: known.pop(key) for key in keys if key in known}
+        by_key = {_id(each): each for each in documents}
+        of_keys = {key: by_key.pop(key) for key in keys if key in by_key}
         # A number is equal to one of another type, and a text to another one under a collation.
-        others = [key for key in keys if known and key not in of_keys]
+        others = [key for key in keys if by_key and key not in of_keys]
         return of_keys | {key: each for key in others for each in self._read(search, [key]) or []}
 
     def _read(self, search: _Search, keys: list[Value]) -> list[bytes] | None:

@@ -216,9 +216,9 @@ def _struct(values: Values, rows: Ints, kind: pa.DataType) -> Part:
     """A document with exactly the fields of the struct, where each value fits."""
     elements = members(values)
     names = Names([field.name for field in kind])
-    known = names.find(values.buffer, elements) >= 0
+    is_named = names.find(values.buffer, elements) >= 0
     fits = np.ones(len(values), np.bool_)
-    fits[elements.rows[~known]] = False
+    fits[elements.rows[~is_named]] = False
     columns = []
     for column, field in zip(names.columns(values, elements), kind, strict=True):
         converted, fitting = _column(column, field.type, _readers(field.type))

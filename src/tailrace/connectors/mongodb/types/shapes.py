@@ -62,7 +62,7 @@ class Shapes:
     """The shapes that documents have had; keep one for the documents of a batch."""
 
     def __init__(self) -> None:
-        self._known: list[list[ShapeElement]] = []
+        self._shapes: list[list[ShapeElement]] = []
         self._misses = 0
 
     def split(self, values: Values) -> tuple[list[Shaped], Ints]:
@@ -71,14 +71,14 @@ class Shapes:
         shaped: list[Shaped] = []
         if (values.kinds != DOCUMENT).any():
             return shaped, left
-        for steps in self._known:
+        for steps in self._shapes:
             left = _separate(values, left, steps, shaped)
-        while len(left) >= FEWEST and self._misses < _MOST_MISSES and len(self._known) < _MOST_KNOWN:
+        while len(left) >= FEWEST and self._misses < _MOST_MISSES and len(self._shapes) < _MOST_KNOWN:
             example = len(left) * (self._misses + 1) // (_MOST_MISSES + 1)
             steps, before = _steps_of(values.take(left[example : example + 1])), len(shaped)
             left = _separate(values, left, steps, shaped)
             if len(shaped) > before:
-                self._known.append(steps)
+                self._shapes.append(steps)
             else:
                 self._misses += 1
         return shaped, left

@@ -134,11 +134,11 @@ class Structures:
 
     def _columns_of(self, connection: psycopg.Connection, tables: Collection[Row]) -> dict[str, DescribedColumns]:
         """The columns of each table, of which those are read that have another version than at the last look."""
-        known = {each.oid: self._columns.get(each.oid) for each in tables}
-        new = {each.oid: each for each in tables if (cached := known[each.oid]) is None or cached[0] != each.columns}
+        earlier = {each.oid: self._columns.get(each.oid) for each in tables}
+        new = {each.oid: each for each in tables if (cached := earlier[each.oid]) is None or cached[0] != each.columns}
         read = _columns(connection, [*new]) if new else {}
         self._columns = {each.oid: (each.columns, read[each.oid]) for each in new.values()} | {
-            oid: cached for oid, cached in known.items() if cached is not None and oid not in new
+            oid: cached for oid, cached in earlier.items() if cached is not None and oid not in new
         }
         return {oid: columns for oid, (_, columns) in self._columns.items()}
 

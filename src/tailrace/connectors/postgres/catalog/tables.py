@@ -172,21 +172,21 @@ class Catalog:
         table = self._id(relation)
         if not self.filter.captures(table):
             return None
-        known = self._known(relation)
-        by_name = {column.name: column for column in known.columns} if known else {}
+        info = self._info_of(relation)
+        by_name = {column.name: column for column in info.columns} if info else {}
         if Fault.UNDESCRIBED_HIDDEN_KEYS in self._faults:
             by_name = {name: by_name[name] for name in self.filter.columns(table, list(by_name))}
         columns = tuple(
-            _described(column, by_name.get(column.name), column.in_identity and known is None)
+            _described(column, by_name.get(column.name), column.in_identity and info is None)
             for column in relation.columns
         )
-        absent = [each for each in known.columns if each.is_generated] if known and self._keeps_rows else []
+        absent = [each for each in info.columns if each.is_generated] if info and self._keeps_rows else []
         absent = [each for each in absent if each.name not in {column.name for column in relation.columns}]
         columns = (*columns, *absent)
         names = {column.name for column in columns}
         marked = tuple(column.name for column in relation.columns if column.in_identity)
-        is_as_now = known is not None and names.issuperset(known.key)
-        key = known.key if known is not None and is_as_now else marked * (relation.identity != "f")
+        is_as_now = info is not None and names.issuperset(info.key)
+        key = info.key if info is not None and is_as_now else marked * (relation.identity != "f")
         identity = _identity(relation, marked)
         if relation.identity == "f":
             identity = (*identity, *(column.name for column in absent))
@@ -196,7 +196,7 @@ class Catalog:
         shown = {column.name for column in captured.schema.columns}
         return replace(captured, absent=tuple(column.name for column in absent if column.name in shown))
 
-    def _known(self, relation: Relation) -> TableInfo | None:
+    def _info_of(self, relation: Relation) -> TableInfo | None:
         """What the catalog has of a table of the log."""
         is_prepared = relation.oid in self._prepared
         return self._prepared[relation.oid] if is_prepared else self._info("c.oid = %s", relation.oid)
@@ -359,11 +359,13 @@ def _identity(relation: Relation, marked: tuple[str, ...]) -> tuple[str, ...]:
     return () if relation.identity == "n" else marked
 
 
-def _described(column: RelationColumn, known: CatalogColumn | None, required: bool) -> CatalogColumn:
+def _described(column: RelationColumn, catalogued: CatalogColumn | None, required: bool) -> CatalogColumn:
     """A column of the log with what the catalog knows of it, else without a default."""
     name, oid, modifier = column.name, column.type_oid, column.type_modifier
-    if known is None:
+    if catalogued is None:
         return CatalogColumn(name, oid, modifier, required, None)
-    is_same = (known.type_oid, known.modifier) == (oid, modifier)
-    described = CatalogColumn(name, oid, modifier, known.required, known.default, known.comment, known.is_generated)
-    return replace(described, missing=known.missing if is_same else None)
+    is_same = (catalogued.type_oid, catalogued.modifier) == (oid, modifier)
+    described = CatalogColumn(
+        name, oid, modifier, catalogued.required, catalogued.default, catalogued.comment, catalogued.is_generated
+    )
+    return replace(described, missing=catalogued.missing if is_same else None)

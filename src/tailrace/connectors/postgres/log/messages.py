@@ -44,10 +44,10 @@ class LogicalMessages:
 
     def captured(self, messages: Messages) -> Messages:
         """The messages whose prefix is captured."""
-        known = messages.prefix.dictionary_encode()
-        prefixes = known.dictionary.to_pylist()
+        encoded = messages.prefix.dictionary_encode()
+        prefixes = encoded.dictionary.to_pylist()
         wanted = [self.prefixes.includes(prefix) for prefix in prefixes]
-        keep = flags(pa.array(wanted, pa.bool_()).take(known.indices))
+        keep = flags(pa.array(wanted, pa.bool_()).take(encoded.indices))
         if keep.all():
             return messages
         prefix, content = messages.prefix.filter(mask(keep)), messages.content.filter(mask(keep))

@@ -121,8 +121,8 @@ class LogStream:
     def _blocks(
         self, replication: Replication, wanted: RangeRequest, end: int, client: socket.socket
     ) -> Iterator[AnswerBlock]:
-        known = wanted.described if wanted.epoch == replication.epoch else 0
-        news = [message for number, message in replication.descriptions.values() if number > known]
+        last_described = wanted.described if wanted.epoch == replication.epoch else 0
+        news = [message for number, message in replication.descriptions.values() if number > last_described]
         if news:
             yield _block(replication, [segment(news)], 0)
         gathered, size, countable = list[Segment](), 0, 0

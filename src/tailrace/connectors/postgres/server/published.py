@@ -285,8 +285,8 @@ def _missing(
     sent = publication.sent | {part for line in lines if publication.sent.intersection(line) for part in line}
     # Of a partitioned table that has no partitions yet nothing could be sent.
     silent = {table.name for table in tables if table.is_partitioned}.difference(*lines)
-    known = sent | silent
-    missing = [table for table in tables if table.name not in known and not table.unlogged]
+    expected = sent | silent
+    missing = [table for table in tables if table.name not in expected and not table.unlogged]
     for level in (False, None):
         lacking = [table for table in missing if demands.level(table.name) is level]
         if not lacking:

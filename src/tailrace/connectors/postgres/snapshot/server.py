@@ -119,10 +119,10 @@ class PostgresSnapshots(OnDemandSnapshots):
 
     @override
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
-        def found(connection: psycopg.Connection) -> list[TableId]:
+        def existing(connection: psycopg.Connection) -> list[TableId]:
             return [table for table in tables if connection.execute(_EXISTS, [table.schema, table.table]).rowcount]
 
-        present: list[TableId] = self._ask(found)
+        present: list[TableId] = self._ask(existing)
         return present
 
     @override

@@ -120,10 +120,10 @@ def value_type(pg: PgType, modifier: int, config: Config, *, in_log: bool = True
     """
     if pg.element is not None:
         return _array(pg.element, modifier, config)
-    known = _scalar(pg, modifier, config, in_log=in_log)
-    if known is None and config[INCLUDE_UNKNOWN_DATATYPES]:
+    type_ = _scalar(pg, modifier, config, in_log=in_log)
+    if type_ is None and config[INCLUDE_UNKNOWN_DATATYPES]:
         return _unmapped(pg, config)
-    return known
+    return type_
 
 
 def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> ValueType | None:

@@ -259,9 +259,9 @@ def rows(frames: Frames, structure: Callable[[int], Structure | None], span: sli
     oids = uint32_at(frames.buffer, frames.start[index] + 1)
     together: dict[Hashable, list[tuple[Relation, npt.NDArray[np.intp]]]] = {}
     for oid, places in _by_relation(oids):
-        known = structure(oid)
-        if known is not None:
-            relation, layout = known
+        described = structure(oid)
+        if described is not None:
+            relation, layout = described
             together.setdefault(layout, []).append((relation, index[places]))
     for members in together.values():
         yield _rows_of(frames, members)
