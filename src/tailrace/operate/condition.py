@@ -28,7 +28,7 @@ from enum import Enum
 
 
 class Condition(Enum):
-    """See the module. The value is the word that is shown."""
+    """A condition of the module's table. The value is the word that is shown."""
 
     NEVER_STARTED = "never started"
     STARTING = "starting"

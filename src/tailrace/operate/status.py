@@ -117,7 +117,7 @@ class Status:
 
     @property
     def condition(self) -> Condition:
-        """See condition.py."""
+        """The one condition that all of this comes to."""
         errors = [finding for finding in self.problems if finding.ok is False]
         is_sink_away = any(finding.name == SINK for finding in errors)
         others = [finding for finding in errors if finding.name != SINK]

@@ -138,7 +138,7 @@ def stored(checkpoint: str) -> Completeness:
 
 
 def until(pipeline: Definition | str | Path, table: str | None) -> datetime | None:
-    """See `tailrace.complete_until`."""
+    """The time up to which a table, or all of them, are complete; `tailrace.complete_until` for users."""
     definition = pipeline if isinstance(pipeline, Definition) else load(Path(pipeline))
     name = None if table is None else table_named(definition.config(), table).unique
     return stored(definition.checkpoint).until(name)

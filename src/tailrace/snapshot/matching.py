@@ -55,7 +55,7 @@ def matching(expressions: Sequence[str], names: Sequence[str], *, ignore_case: b
 
 
 def matched(patterns: list[str], names: list[str], ignore_case: bool) -> list[list[str] | str]:
-    """See `matching`; of Python's patterns, and without a limit. Its source is run by itself."""
+    """The same of Python's patterns, and without a limit. `matching` runs its source in another process."""
     flags = re.ASCII | (re.IGNORECASE if ignore_case else 0)
     matches: list[list[str] | str] = []
     for pattern in patterns:

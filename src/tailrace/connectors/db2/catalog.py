@@ -156,7 +156,7 @@ class Catalog(tables.Catalog):
 
     @override
     def is_unique_at_commit(self, table: TableId) -> bool:
-        """See SqlCatalog.is_unique_at_commit: keys are verified when a statement ends.
+        """Whether keys are verified when a statement ends.
 
         Which row has a key then is not known without old rows, which updates may lack on z/OS.
         """

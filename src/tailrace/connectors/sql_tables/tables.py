@@ -167,7 +167,7 @@ class SqlCatalog(Protocol):
         return self.filter.order(table for table in self.tables() if self.filter.captures(table))
 
     def is_unique_at_commit(self, table: TableId) -> bool:
-        """See TableSchema.unique_at_commit: whether keys are verified when a statement ends, not by each row."""
+        """Whether keys are verified when a statement ends, not by each row; TableSchema.unique_at_commit then."""
         return False
 
     def read_first(self) -> list[TableId]:

@@ -37,7 +37,7 @@ def temporal_type(name: str, scale: int, config: Config) -> ValueType:
 
 
 def _structured_type(name: str, scale: int) -> ValueType:
-    """See `temporal_type`; by time.precision.mode=structured."""
+    """A column of one of TYPES under time.precision.mode=structured."""
 
     def moments(found: pa.Array) -> pa.StructArray:
         micros, rest = _parts(found)

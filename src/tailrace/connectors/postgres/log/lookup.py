@@ -19,7 +19,7 @@ from tailrace.model.table import TableId
 
 @dataclass
 class PostgresLookup:
-    """See tailrace.connectors.reselect.Lookup. It has a connection of its own."""
+    """Reads rows by their keys, over a connection of its own."""
 
     config: Config
     by_event_key: bool

@@ -99,7 +99,7 @@ def _wished(connection: psycopg.Connection[Any], config: Config, tables: Sequenc
 
 
 def _broken(connection: psycopg.Connection[Any], config: Config, actions: Sequence[Action]) -> list[Finding]:
-    """See `breaking`; entries for identities that contradict each other are reported where they are checked."""
+    """The findings of `breaking`; entries that contradict each other are reported where they are checked."""
     database = config[DATABASE_DBNAME]
     tables = [TableId(database, *table.name) for table in captured(connection, config)]
     try:
@@ -131,7 +131,7 @@ def predicted(connection: psycopg.Connection[Any], config: Config, *, begun: boo
 
 
 def by_hand(config: Config) -> list[str] | None:
-    """See `by_hand_alone`. Raises SourceError."""
+    """The statements of `by_hand_alone`, over a connection of its own. Raises SourceError."""
     with server_errors("the privileges cannot be looked at"), connect(config) as connection:
         return by_hand_alone(connection, config)
 

@@ -69,7 +69,7 @@ def _binary(name: str, digits: int, convert: Convert) -> Binary | None:
 
 
 def _structured_type(name: str, digits: int) -> ValueType:
-    """See `temporal_type`; by time.precision.mode=structured."""
+    """A column of one of TYPES under time.precision.mode=structured."""
 
     def moments(text: pa.Array) -> pa.StructArray:
         days, ticks = structured.split_days(_ticks(text), _DAY_TICKS)
