@@ -33,7 +33,7 @@ def until(condition: Callable[[], bool], pipeline: Following) -> None:
 
 def told(pipeline: Following) -> dict[str, str]:
     """The tables that are set aside, and why."""
-    return {each.name: each.error for each in aside.found(str(pipeline.folder / "lake"), {})}
+    return {each.name: each.error for each in aside.tables_set_aside(str(pipeline.folder / "lake"), {})}
 
 
 def test_such_a_table_is_set_aside_alone(database: Database, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tailrace.model.held import held_type, json_text
 from tailrace.model.native import native_rows
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
-from tailrace.sinks.replica.aside import found
+from tailrace.sinks.replica.aside import tables_set_aside
 from tailrace.sinks.replica.compare import BucketTotals
 from tailrace.sinks.replica.compare import ReplicaVersion as Compared
 from tailrace.sinks.replica.delta.maintenance import properties
@@ -233,12 +233,12 @@ def test_a_table_that_cannot_be_written_is_set_aside_and_the_others_continue(rep
     assert set(replica.notes()) == {(1, "a"), (2, "a")}
     stored = read_table(f"{replica.root}/_aside", "public.events", replica.options).to_pylist()
     assert sorted(json.loads(row["after"])["kind"] for row in stored) == [1, 2]
-    (known,) = found(replica.root, replica.options)
+    (known,) = tables_set_aside(replica.root, replica.options)
     assert "column kind: the source's type changed" in str(known)
 
     snapshot = read(10, *({**event(None), "kind": kind} for kind in (1, 2)), table=number)
     replica.write(3, snapshot, created({**event(None), "kind": 3}, table=number))
-    assert found(replica.root, replica.options) == ()
+    assert tables_set_aside(replica.root, replica.options) == ()
     replica.write(4, created({**event(None), "kind": 4}, table=number))
     assert [row["kind"] for row in replica.rows(EVENTS)] == [1, 2, 3, 4]
 

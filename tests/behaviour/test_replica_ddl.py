@@ -14,7 +14,7 @@ from tailrace.model.schema import ConnectSchema
 from tailrace.model.schema_change import ALTER, DROP, SchemaChange
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.sinks.replica import contents
-from tailrace.sinks.replica.aside import found
+from tailrace.sinks.replica.aside import tables_set_aside
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.marks import Extent, LogPlace
 from tailrace.sinks.replica.renames import Rename, Stop
@@ -185,6 +185,9 @@ def test_a_table_that_is_set_aside_stays_so_under_its_new_name(replica: Replica,
         for name in ("public.events", "public.things")
     }
     assert {name: sorted(kinds) for name, kinds in letters.items()} == {"public.events": [1], "public.things": [2, 3]}
-    assert [each.table for each in found(replica.root, replica.options)] == ["public.events", "public.things"]
+    assert [each.table for each in tables_set_aside(replica.root, replica.options)] == [
+        "public.events",
+        "public.things",
+    ]
     replica.write(4, read(10, *({**event(None), "kind": kind} for kind in (1, 2, 3)), table=things))
     assert [row["kind"] for row in replica.rows(things)] == [1, 2, 3]

@@ -10,7 +10,7 @@ import pytest
 
 from tailrace.pipeline.aside import retry
 from tailrace.pipeline.definition import load
-from tailrace.sinks.replica.aside import SetAside, found
+from tailrace.sinks.replica.aside import SetAside, tables_set_aside
 from tailrace.sinks.replica.target import read_table
 from tests.crash.rig import Rig
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 def set_aside(rig: Rig) -> tuple[SetAside, ...]:
-    return found(str(rig.folder / "replica"), {})
+    return tables_set_aside(str(rig.folder / "replica"), {})
 
 
 def letters(rig: Rig) -> list[tuple[str, int]]:

@@ -35,10 +35,10 @@ class Offset(Reached):
     def from_json(node: Mapping[str, Any], connector: str, source: str, parse: Callable[[str], Any]) -> Offset:
         """The inverse of `to_json`. Raises OffsetError for one of another source or version, or that cannot be read."""
         snapshots, reading = node.get("snapshots"), node.get("reading")
-        found = fields(node, connector, source, parse)
+        values = fields(node, connector, source, parse)
         with readable():
             return Offset(
-                **found,
+                **values,
                 progress=None if snapshots is None else Progress.from_json(dict(snapshots)),
                 reading=None if reading is None else Reading.from_json(dict(reading)),
             )

@@ -113,12 +113,12 @@ class Planner:
             return None
         end, now = self._log_end, time.time()
         position = offset.position if offset.phase == STREAM else None
-        found: dict[str, Any] = {"position": self._connector.text(end.position)}
+        left: dict[str, Any] = {"position": self._connector.text(end.position)}
         if position is not None:
-            found["lag_ms"] = round(self._lag.seconds(now, position) * 1000)
+            left["lag_ms"] = round(self._lag.seconds(now, position) * 1000)
             if (until := self._complete.at(position)) is not None:
-                found["complete_us"] = until
-        return found | dict(self._connector.measures(position, end))
+                left["complete_us"] = until
+        return left | dict(self._connector.measures(position, end))
 
     def plan(self, start: Offset, end: Offset) -> Sequence[Any]:
         """The splits of the batch from `start` to `end`, which an earlier process may have planned."""
@@ -163,10 +163,10 @@ class Planner:
         """
         if reached.phase == BEGIN or not self._mode.streams:
             return ()
-        found = self._connector.watch(self.config)
-        if found.late and self._adhoc is not None:
-            self._adhoc.late = found.late
-        return found.warnings
+        watched = self._connector.watch(self.config)
+        if watched.late and self._adhoc is not None:
+            self._adhoc.late = watched.late
+        return watched.warnings
 
     def _look(self, reached: Offset) -> None:
         """Compare the catalogue with what was sent of the tables; not while a first snapshot describes them."""

@@ -60,12 +60,12 @@ class TableWatch:
 
     def base(self, names: Iterable[str]) -> tuple[TableNote, ...]:
         """The descriptions of tables that a snapshot reads, which go with its rows."""
-        found = [self._base[name] for name in dict.fromkeys(names) if name in self._base]
-        self._sent.update({table: structure for table, structure, _ in found})
+        notes = [self._base[name] for name in dict.fromkeys(names) if name in self._base]
+        self._sent.update({table: structure for table, structure, _ in notes})
         settings = KeptSettings(self._connector.config)
         return tuple(
             TableNote(table, structure=replace(settings.described(structure, schema), is_base=True))
-            for table, structure, schema in found
+            for table, structure, schema in notes
         )
 
     def look(self, config: Config, reached: Reached) -> None:
@@ -119,11 +119,11 @@ class TableWatch:
     def _structures(self, config: Config, reached: Reached) -> Mapping[TableId, Structure]:
         """The descriptions now, with what other lists of tables than before mean for them."""
         lists = CapturedLists.at(config, reached.log)
-        found = self._connector.structures(config, reached)
-        older = {*self._connector.older(config, reached, found)} if lists.is_new and not self._is_told else set()
+        structures = self._connector.structures(config, reached)
+        older = {*self._connector.older(config, reached, structures)} if lists.is_new and not self._is_told else set()
         return {
             table: self._under(lists, table, each, _UNREAD if table in older and each.unread is None else each.unread)
-            for table, each in found.items()
+            for table, each in structures.items()
         }
 
     def _under(self, lists: CapturedLists, table: TableId, each: Structure, unread: str | None) -> Structure:

@@ -176,9 +176,9 @@ class Demo:
         from tailrace.pipeline.checkpoint import position
         from tailrace.sinks.replica.target import row_counts
 
-        found, target = position(self.definition.checkpoint), self.definition.sink.replica
+        checkpoint, target = position(self.definition.checkpoint), self.definition.sink.replica
         assert target is not None
-        status = assess("demo", found, self.admin.state(found.pipeline), self._position(), time.time())
+        status = assess("demo", checkpoint, self.admin.state(checkpoint.pipeline), self._position(), time.time())
         status.tables.update(row_counts(target.root, target.options))
         return status
 
@@ -232,8 +232,8 @@ class Demo:
         self.screen.say("Comparing replica and source, row by row")
         assert self.definition.sink.replica is not None
         target = self.definition.sink.replica
-        found = self.shop.compared(target.root, target.options)
-        return [table for table, source, replica in found if not self.screen.compared(table, source, replica)]
+        compared = self.shop.compared(target.root, target.options)
+        return [table for table, source, replica in compared if not self.screen.compared(table, source, replica)]
 
 
 def newest(batch: ChangeBatch) -> ConsoleEvent:

@@ -215,10 +215,10 @@ def rows(connection: Connection, table: str) -> dict[tuple[Any, ...], dict[str, 
     return by_key(table, [dict(zip(names, row, strict=True)) for row in cursor.fetchall()])
 
 
-def by_key(table: str, found: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
+def by_key(table: str, of_table: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
     """Rows of one of TABLES by key; two rows of one key are kept apart, so that they cannot hide each other."""
     keyed: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in found:
+    for row in of_table:
         key = tuple(row[name] for name in TABLES[table])
         keyed[key if key not in keyed else (*key, f"again {len(keyed)}")] = row
     return keyed

@@ -51,22 +51,22 @@ def command(
     admin = package.admin(package.resolve({**source.properties, **secrets}))
     with notes.status("Looking at the database"):
         # A partitioned table is captured as a whole.
-        found = [table for table in admin.overview() if not table.is_partition]
-    if not found and not is_kept:
+        tables = [table for table in admin.overview() if not table.is_partition]
+    if not tables and not is_kept:
         raise ConfigError("has no tables to capture", where=source.database, remedy="Check the database.")
-    capturing = package.capturing(found)
+    capturing = package.capturing(tables)
     admin = package.admin(package.resolve(from_mapping({**source.properties, **secrets, **capturing})))
     if not is_kept:
-        _write(output, pipeline_file(entry.name, source, {**capturing, **admin.permitted()}, found, sink))
+        _write(output, pipeline_file(entry.name, source, {**capturing, **admin.permitted()}, tables, sink))
     installed = admin.install_ddl() if ddl else None
-    statements = admin.preparation([table.id for table in found])
+    statements = admin.preparation([table.id for table in tables])
     if json:
-        names = [table.name for table in found]
+        names = [table.name for table in tables]
         print_json({"file": str(output), "tables": names, "ddl": ddl, "preparation": statements})
         return
     file = escape(str(output))
     wrote = f"left [bold]{file}[/] as it is" if is_kept else f"wrote [bold]{file}[/]"
-    results.print(f"{len(found)} tables found; {wrote}")
+    results.print(f"{len(tables)} tables found; {wrote}")
     if installed:
         results.print(escape(installed))
     _print_next_steps(file, statements, [source.variables[name] for name in secrets])
@@ -93,26 +93,26 @@ def _write(output: Path, text: str) -> None:
 def secrets_of(source: NewSource) -> dict[str, str]:
     """The values of a new source's secrets: from its URL, else from the environment, else from a prompt."""
     variables = {name: variable for name, variable in source.variables.items() if variable in os.environ}
-    known = {**{name: os.environ[variable] for name, variable in variables.items()}, **source.secrets}
+    secrets = {**{name: os.environ[variable] for name, variable in variables.items()}, **source.secrets}
     with asking():
         asked = {
             name: typer.prompt(question, hide_input=True, default="")
             for name, question in source.prompts.items()
-            if name not in known
+            if name not in secrets
         }
-    return {**known, **asked}
+    return {**secrets, **asked}
 
 
 def pipeline_file(
-    connector: str, source: NewSource, capturing: Mapping[str, str | list[str]], found: list[TableOverview], sink: str
+    connector: str, source: NewSource, capturing: Mapping[str, str | list[str]], tables: list[TableOverview], sink: str
 ) -> str:
-    """The text of a pipeline file that captures the tables `found`, which the properties `capturing` do."""
+    """The text of a pipeline file that captures these `tables`, which the properties `capturing` do."""
     import yaml
 
     config = {**source.properties, **capturing}
     listed = yaml.safe_dump(config, sort_keys=False, width=10_000, allow_unicode=True)
     lines = "".join(f"    {line}\n" for line in listed.splitlines())
-    overview = "\n".join(f"    # {describe(table)}" for table in found)
+    overview = "\n".join(f"    # {describe(table)}" for table in tables)
     return f"""\
 # A Tailrace pipeline. `tailrace check` says what the database still needs, `tailrace run` starts it.
 name: {source.name}

@@ -114,8 +114,8 @@ def _check(definition: Definition) -> None:
     from tailrace.pipeline.preflight import before_start
 
     with notes.status("Checking database and sink"):
-        found = before_start(definition)
-    for finding in found:
+        findings = before_start(definition)
+    for finding in findings:
         mark = "[yellow]Warning[/]" if finding.ok is None else "[red]Problem[/]"
         notes.print(f"{mark} {escape(f'{finding.name}: {finding.what}; remedy: {finding.remedy}')}")
 

@@ -58,7 +58,7 @@ def run_folder(folder: Path, http: str | None, *, once: bool, json: bool, otlp: 
 
 def _readable(folder: Path) -> list[Definition]:
     """The definitions of a folder; what is wrong with the others is reported when they are started."""
-    return [found for file in files(folder) if (found := _definition(file)) is not None]
+    return [definition for file in files(folder) if (definition := _definition(file)) is not None]
 
 
 def _definition(file: Path) -> Definition | None:

@@ -36,9 +36,9 @@ class WarningPrinter:
     The same is what differs in numbers alone, which may be counts, seconds or tries. Digits of a name are no numbers.
     """
 
-    def __init__(self, log: LogFile, known: tuple[str, ...] = ()) -> None:
+    def __init__(self, log: LogFile, printed: tuple[str, ...] = ()) -> None:
         self._log = log
-        self._printed = {_without_numbers(Warned("WARNING", text)): time.monotonic() for text in known}
+        self._printed = {_without_numbers(Warned("WARNING", text)): time.monotonic() for text in printed}
         self._repeats = Counter[Warned]()
 
     def show(self) -> None:
@@ -102,19 +102,19 @@ class ProgressPrinter:
         tables = (*progress.set_aside, *progress.incomplete)
         self._warn((*warnings(progress.offset), *tables, *sink, *progress.catalog), now, {*tables})
 
-    def _warn(self, found: tuple[str, ...], now: float, tables: set[str]) -> None:
+    def _warn(self, texts: tuple[str, ...], now: float, tables: set[str]) -> None:
         for warning in self._warned:
-            if warning not in found:
+            if warning not in texts:
                 notes.print(f"[green]Over[/] {escape(warning)}")
         is_due = now >= self._reminder
         if is_due or not self._warned:
             self._reminder = now + REMINDER_SECONDS
-        for warning in found:
+        for warning in texts:
             if is_due or warning not in self._warned:
                 # The line of a table begins with its name.
                 table = warning.partition(" is ")[0] if warning in tables else None
                 notes.print(f"[yellow]Warning[/] {escape(warning)}", fields={"table": table})
-        self._warned = found
+        self._warned = texts
 
     def _speed(self, progress: RunProgress, now: float) -> float:
         """Remember what a line says; the events a second since the last line."""

@@ -61,13 +61,13 @@ def follow(definition: Definition) -> None:
 
 
 def _add_run(grid: Table, status: Status, run: RunState) -> None:
-    found = health(status)
-    colour = "red" if found.condition.is_lost else "green" if found.condition.is_ready else "yellow"
-    grid.add_row("health", f"[{colour}]{found.condition.value}[/]")
-    if found.condition is Condition.RESTARTING:
-        grid.add_row("why", escape(found.what))
-    if found.todo:
-        grid.add_row("what to do", escape(found.todo))
+    state = health(status)
+    colour = "red" if state.condition.is_lost else "green" if state.condition.is_ready else "yellow"
+    grid.add_row("health", f"[{colour}]{state.condition.value}[/]")
+    if state.condition is Condition.RESTARTING:
+        grid.add_row("why", escape(state.what))
+    if state.todo:
+        grid.add_row("what to do", escape(state.todo))
     shown = escape(str(run))
     grid.add_row("run", f"[red]{shown}[/]" if run.is_dead else shown)
     if run.last is not None and run.last.error is not None:
@@ -100,8 +100,8 @@ def table(status: Status) -> Table:
     for aside in status.set_aside:
         stored = counted(aside.changes, "change")
         grid.add_row("[red]set aside[/]", escape(f"{aside}; {stored} stored in {aside.place}"))
-    for one in status.incomplete:
-        grid.add_row("[yellow]incomplete[/]", escape(str(one)))
+    for incomplete in status.incomplete:
+        grid.add_row("[yellow]incomplete[/]", escape(str(incomplete)))
     _add_tables(grid, status)
     for name, rows in status.tables.items():
         grid.add_row(escape(name), counted(rows, "row"))

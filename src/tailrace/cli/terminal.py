@@ -69,8 +69,8 @@ def _line(text: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     plain = Text.from_markup(text).plain.strip()
     first, _, rest = plain.partition(" ")
     level, message = (_LEVELS[first], rest) if first in _LEVELS else ("info", plain)
-    known = {name: value for name, value in fields.items() if value is not None}
-    return {"time": clock(), "level": level, "message": message, **known}
+    members = {name: value for name, value in fields.items() if value is not None}
+    return {"time": clock(), "level": level, "message": message, **members}
 
 
 class _StampedLines(logging.Formatter):

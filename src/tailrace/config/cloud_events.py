@@ -26,14 +26,14 @@ def metadata_sources(config: Config, name: str) -> dict[str, str]:
     own = config.within(name)
     first, others = _entries(own)
     listed = dict(others)
-    found = {VALUE: first, **{field: listed.get(field, first) for field in _NAMES}}
+    sources = {VALUE: first, **{field: listed.get(field, first) for field in _NAMES}}
     wanted = {
         "traceparent": own[OPENTELEMETRY_TRACING_ATTRIBUTES_ENABLE],
         "dataSchemaName": own[SCHEMA_DATA_NAME_SOURCE_HEADER_ENABLE],
     }
     return {
         field: GENERATE if source == HEADER and not wanted.get(field, True) else source
-        for field, source in found.items()
+        for field, source in sources.items()
     }
 
 
@@ -87,9 +87,9 @@ def _metadata(config: Config, name: str) -> Iterator[Problem]:
             expected = f"{', '.join(_NAMES)}, a colon, and header or generate"
             yield Problem(shown, f"{field}:{source} is no entry: expected is one of {expected}")
             return
-    found = metadata_sources(config, name)
+    sources = metadata_sources(config, name)
     for field in ("id", "type"):
-        if found[field] == VALUE:
+        if sources[field] == VALUE:
             yield Problem(shown, f"a value has no {field}", f"add {field}:generate or {field}:header")
-    if own[OPENTELEMETRY_TRACING_ATTRIBUTES_ENABLE] and found["traceparent"] != HEADER:
+    if own[OPENTELEMETRY_TRACING_ATTRIBUTES_ENABLE] and sources["traceparent"] != HEADER:
         yield Problem(shown, "a traceparent can come from a header alone", "add traceparent:header")

@@ -137,12 +137,12 @@ def json_object(text: str, where: str) -> dict[str, object]:
     """The object that a JSON text is. Raises ConfigError for another text, and for a name that is given twice."""
 
     def distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        members = dict(pairs)
+        if len(members) < len(pairs):
             names = [name for name, _ in pairs]
             name = next(name for name in names if names.count(name) > 1)
             raise _repeated(name, _lines_of(name, text), where)
-        return found
+        return members
 
     try:
         node = json.loads(text, object_pairs_hook=distinct)

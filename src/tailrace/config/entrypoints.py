@@ -41,18 +41,18 @@ def converters(config: Config) -> list[tuple[str, Any]]:
 @cache
 def load(group: str, name: str, where: str) -> Any:
     """The object that an installed package offers under a name. Raises ConfigError."""
-    known = entry_points(group=group)
-    if name not in known.names:
-        offered = ", ".join(sorted(known.names)) or "none"
+    entries = entry_points(group=group)
+    if name not in entries.names:
+        offered = ", ".join(sorted(entries.names)) or "none"
         raise ConfigError(
             f"there is no Python entry point {name!r} in the group {group} (there: {offered})",
             where=where,
             remedy="install the package that has it, here and where Spark's workers run; Java classes cannot be loaded",
         )
     try:
-        return known[name].load()
+        return entries[name].load()
     except (ImportError, AttributeError) as error:
-        raise ConfigError(f"the entry point {known[name].value} cannot be loaded: {error}", where=where) from error
+        raise ConfigError(f"the entry point {entries[name].value} cannot be loaded: {error}", where=where) from error
 
 
 def check_entry_points(config: Config) -> Iterator[Problem]:

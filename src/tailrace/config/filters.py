@@ -175,13 +175,13 @@ def key_columns(config: Config, table: TableId, names: Sequence[str]) -> tuple[s
     An entry is matched against the column's name below the table's name in lists, and below its full name.
     """
     prefixes = (table.filtered, str(table) if Fault.KEYS_BY_SHOWN_NAMES in config[COMPAT_FAULTS] else table.full)
-    found = [
+    columns = [
         name
         for pattern in config[MESSAGE_KEY_COLUMNS]
         for name in names
         if any(pattern.fullmatch(f"{prefix}.{name}") for prefix in prefixes)
     ]
-    return tuple(dict.fromkeys(found)) or None
+    return tuple(dict.fromkeys(columns)) or None
 
 
 def _matches(patterns: Patterns, name: str) -> bool:

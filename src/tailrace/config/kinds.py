@@ -179,16 +179,16 @@ def matching(label: str, expression: str, message: str) -> Kind[str]:
 def choice(*values: str, refused: Mapping[str, str] | None = None, otherwise: str | None = None) -> Kind[str]:
     """One of `values`, in any case; `refused` maps known values that do not work to what to do instead, as does
     `otherwise` for every unknown one."""
-    known = {value.lower(): value for value in values}
+    by_name = {value.lower(): value for value in values}
     sentences = {value.lower(): sentence for value, sentence in (refused or {}).items()}
 
     def parse(text: str) -> str:
         value = text.strip().lower()
         if value in sentences:
             raise InvalidValue(f"'{text.strip()}' is not supported today", sentences[value])
-        if value not in known:
+        if value not in by_name:
             raise InvalidValue(f"Value must be one of {', '.join(values)}", otherwise)
-        return known[value]
+        return by_name[value]
 
     return Kind(" \\| ".join(values), parse)
 

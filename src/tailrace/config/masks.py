@@ -59,10 +59,10 @@ class ColumnMasks:
     def of(self, table: TableId, column: str, type_name: str) -> Mask | None:
         """The rule for a column; `type_name` is the database's own name of its type."""
         names = table.column(column)
-        found = next((mask for patterns, mask in self.rules if _matches(patterns, names)), None)
-        if (found is None or isinstance(found, Hash)) and _matches(self.by_type, table.column(type_name)):
+        rule = next((mask for patterns, mask in self.rules if _matches(patterns, names)), None)
+        if (rule is None or isinstance(rule, Hash)) and _matches(self.by_type, table.column(type_name)):
             return Propagate()
-        return found
+        return rule
 
 
 def _family(

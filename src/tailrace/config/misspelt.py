@@ -43,10 +43,10 @@ Elsewhere = Callable[[str], Foreign | None]
 
 def meant(name: str, table: OptionTable) -> Option[object] | None:
     """The option that an unknown name probably means, if that option protects; None for any other name."""
-    found = table.find(name)
+    named = table.find(name)
     prefix = ""
-    if found is not None:
-        option, _ = found
+    if named is not None:
+        option, _ = named
         if option.status is not OptionStatus.CONNECT or not option.name.endswith(".*"):
             return None
         prefix = option.name[:-1].lower()  # the family takes any name, misspelt ones as well
@@ -59,18 +59,18 @@ def _likenesses(name: str, prefix: str, table: OptionTable) -> Iterator[tuple[fl
     for option in table:
         if not option.protects:
             continue
-        for known in (option.name.lower(), *(alias.name.lower() for alias in option.aliases)):
-            if known.startswith(prefix):
-                whole = _ratio(name[len(prefix) :], known[len(prefix) :])
-                yield (_family(name, known) if option.is_family else whole), whole, option
+        for option_name in (option.name.lower(), *(alias.name.lower() for alias in option.aliases)):
+            if option_name.startswith(prefix):
+                whole = _ratio(name[len(prefix) :], option_name[len(prefix) :])
+                yield (_family(name, option_name) if option.is_family else whole), whole, option
 
 
-def _family(name: str, known: str) -> float:
+def _family(name: str, option_name: str) -> float:
     """Compares the words before the first placeholder; the last of them may be another one or missing."""
-    head, words = _PLACEHOLDER.split(known)[0].split("."), name.split(".")
+    head, words = _PLACEHOLDER.split(option_name)[0].split("."), name.split(".")
     sizes = (len(head), len(head) - 1)
     return max(_ratio(".".join(words[:size]), ".".join(head[:size])) for size in sizes)
 
 
-def _ratio(one: str, other: str) -> float:
-    return SequenceMatcher(None, one, other).ratio()
+def _ratio(name: str, other: str) -> float:
+    return SequenceMatcher(None, name, other).ratio()

@@ -118,9 +118,9 @@ class OptionTable:
 
     def find(self, name: str) -> tuple[Option[object], Alias | None] | None:
         """The option a name means, and the alias if it is one; None for an unknown name."""
-        found = self._by_name.get(name.lower()) or self._by_alias.get(name.lower())
-        if found is not None:
-            return found
+        option = self._by_name.get(name.lower()) or self._by_alias.get(name.lower())
+        if option is not None:
+            return option
         return next(((family, None) for family in self._families if family.matches(name)), None)
 
     def nearest(self, name: str) -> str | None:
@@ -129,9 +129,9 @@ class OptionTable:
         return next((self._by_name[each][0].name for each in close if _alike_at_the_end(name.lower(), each)), None)
 
 
-def _alike_at_the_end(one: str, other: str) -> bool:
+def _alike_at_the_end(name: str, other: str) -> bool:
     """Whether two names are alike without the words that both begin with, which may be most of them."""
-    ours, theirs = one.split("."), other.split(".")
+    ours, theirs = name.split("."), other.split(".")
     same = next((at for at, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), 0)
     our_rest, their_rest = ".".join(ours[same:]), ".".join(theirs[same:])
     return difflib.SequenceMatcher(None, our_rest, their_rest).ratio() >= _ALIKE

@@ -48,9 +48,9 @@ def unmatched(config: Config, tables: Collection[str]) -> Iterator[tuple[str, st
         if not any(table == name or ("." in name and table.endswith(f".{name}")) for table in tables):
             remedy = "write the name as the catalog has it, schema.table, or take it out of the list"
             yield f"{OVERRIDES}: no captured table is called {name}", remedy
-    known = {name.lower() for name in listed}
+    captured = {name.lower() for name in listed}
     for name in _statements(config):
-        if name not in known:
+        if name not in captured:
             yield f"{OVERRIDES}.{name} has no effect, as the table is not listed", f"name it in {OVERRIDES}"
 
 

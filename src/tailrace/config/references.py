@@ -34,12 +34,12 @@ def filled(name: str, value: str, parse: Parse) -> str:
 
 def files_in(text: str) -> list[Path]:
     """The files of which references in a text take values."""
-    found = list[Path]()
+    paths = list[Path]()
     for provider, key in _REFERENCE.findall(text):
         path, _, entry = key.rpartition(":")
         if path and entry and provider in ("file", "dir"):
-            found.append(Path(path) / entry if provider == "dir" else Path(path))
-    return found
+            paths.append(Path(path) / entry if provider == "dir" else Path(path))
+    return paths
 
 
 def _variable(name: str, key: str) -> str:

@@ -173,8 +173,8 @@ class _Reading:
         self._old_names: dict[str, str] = {}
 
     def take(self, name: str, value: str) -> None:
-        found, protecting = self.table.find(name), meant(name, self.table)
-        if found is None or protecting is not None:
+        named, protecting = self.table.find(name), meant(name, self.table)
+        if named is None or protecting is not None:
             foreign = self._elsewhere(name)
             if foreign is not None:
                 self._take_foreign(name, foreign, protecting)
@@ -183,12 +183,12 @@ class _Reading:
             remedy = f"did you mean {protecting.name}? {_NEVER}: correct or remove it"
             self.problems.append(Problem(_shown(name, protecting), "unknown property", remedy))
             return
-        if found is None:
+        if named is None:
             near = self.table.nearest(name)
             remedy = f"did you mean {near}?" if near else "remove it"
             self.warnings.append(Problem(without_salt(name), "unknown property, ignored", remedy))
             return
-        option, alias = found
+        option, alias = named
         canonical = name if option.is_family else option.name
         if alias is not None:
             value = alias.form(alias.values.get(value.strip().lower(), value))

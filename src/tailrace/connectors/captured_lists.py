@@ -47,10 +47,10 @@ class CapturedLists:
     @staticmethod
     def at(config: Config, log: Mapping[str, Any]) -> CapturedLists:
         """What holds for the log behind an offset."""
-        known, digest = CapturedLists.of(log), _digest(config)
-        if known is None:
+        stored, digest = CapturedLists.of(log), _digest(config)
+        if stored is None:
             return CapturedLists(digest)
-        return known if known.digest == digest else CapturedLists(digest, known.epoch + 1, is_new=True)
+        return stored if stored.digest == digest else CapturedLists(digest, stored.epoch + 1, is_new=True)
 
     def told(self) -> CapturedLists:
         """The same once all tables are described."""

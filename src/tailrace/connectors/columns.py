@@ -184,10 +184,10 @@ class ColumnRules:
             optional=not column.required,
             default=None if default is None else default.expression,
         )
-        found = self._converters.of(asked)
-        if found is None:
+        converter = self._converters.of(asked)
+        if converter is None:
             return None
-        name, conversion = found
+        name, conversion = converter
         return ValueType(
             conversion.schema,
             conversion.arrow,

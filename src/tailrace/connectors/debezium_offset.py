@@ -94,8 +94,8 @@ def _entries(given: str) -> list[OffsetEntry]:
     text = given if given.lstrip().startswith("{") else _file(given)
     try:
         content = json.loads(text)
-        found = content.get("offsets", [content])
-        return [OffsetEntry(dict(each.get("partition", {})), dict(each.get("offset", each))) for each in found]
+        offsets = content.get("offsets", [content])
+        return [OffsetEntry(dict(each.get("partition", {})), dict(each.get("offset", each))) for each in offsets]
     except (ValueError, TypeError, AttributeError) as error:
         raise ConfigError("is no JSON of offsets", where=PROPERTY, remedy=_FORM) from error
 

@@ -59,17 +59,17 @@ def within_limit(config: Config, look: Callable[[], list[Finding]]) -> list[Find
 
 def answered(ask: Callable[[], Answer], seconds: float) -> Answer:
     """What `ask` returns or raises. Raises TimeoutError after so many seconds, and leaves it to itself then."""
-    found: queue.Queue[tuple[Answer] | BaseException] = queue.Queue()
+    answers: queue.Queue[tuple[Answer] | BaseException] = queue.Queue()
 
     def asked() -> None:
         try:
-            found.put((ask(),))
+            answers.put((ask(),))
         except BaseException as error:  # raised by who waits for it
-            found.put(error)
+            answers.put(error)
 
     threading.Thread(target=asked, name="tailrace-check", daemon=True).start()
     try:
-        answer = found.get(timeout=seconds)
+        answer = answers.get(timeout=seconds)
     except queue.Empty:
         raise TimeoutError from None
     if isinstance(answer, BaseException):

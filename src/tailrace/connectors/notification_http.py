@@ -68,7 +68,7 @@ class Endpoint:
 
 def is_private(host: str) -> bool:
     """Whether a name or an address leads to this machine or a private network. Raises OSError for unknown names."""
-    return any(_is_private(str(found[4][0])) for found in socket.getaddrinfo(host, None))
+    return any(_is_private(str(address[4][0])) for address in socket.getaddrinfo(host, None))
 
 
 def _is_private(text: str) -> bool:
@@ -116,7 +116,7 @@ class Channel:
                 except Exception as error:  # whatever it is, the next notification is tried
                     self._lose(_reason(error))
                 else:
-                    self._found()
+                    self._reached()
                 done.set()
 
     def _deliver(self, client: httpx.Client, payload: Payload) -> None:
@@ -153,7 +153,7 @@ class Channel:
         )
         self._is_away = True
 
-    def _found(self) -> None:
+    def _reached(self) -> None:
         if self._is_away:
             log.warning("%s takes notifications again, %s were lost", self._endpoint.shown, f"{self._lost:,}")
         self._is_away, self._lost = False, 0

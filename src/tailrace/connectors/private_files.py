@@ -11,14 +11,14 @@ _WRITE, _ENTER, _ALL = 0o022, 0o011, 0o077
 
 def is_private_folder(path: Path) -> bool:
     """Whether it is a folder that this user alone may enter. Raises OSError."""
-    found = path.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & _ALL
+    status = path.lstat()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & _ALL
 
 
 def is_own_folder(path: Path) -> bool:
     """Whether it is a folder that nobody else (root aside) may write. Raises OSError."""
-    found = path.lstat()
-    return stat.S_ISDIR(found.st_mode) and _is_own(found)
+    status = path.lstat()
+    return stat.S_ISDIR(status.st_mode) and _is_own(status)
 
 
 def is_own_file(path: Path) -> bool:
@@ -26,8 +26,8 @@ def is_own_file(path: Path) -> bool:
 
     So are the folders above it, up to the first one that nobody else may enter. Raises OSError.
     """
-    found = path.lstat()
-    if not stat.S_ISREG(found.st_mode) or not _is_own(found):
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode) or not _is_own(status):
         return False
     for folder in path.resolve().parents:
         above = folder.stat()
@@ -38,12 +38,12 @@ def is_own_file(path: Path) -> bool:
     return True
 
 
-def _is_own(found: os.stat_result) -> bool:
-    return _is_trusted(found) and not found.st_mode & _WRITE
+def _is_own(status: os.stat_result) -> bool:
+    return _is_trusted(status) and not status.st_mode & _WRITE
 
 
-def _is_trusted(found: os.stat_result) -> bool:
-    return found.st_uid in (os.geteuid(), 0)
+def _is_trusted(status: os.stat_result) -> bool:
+    return status.st_uid in (os.geteuid(), 0)
 
 
 def open_own_log(path: Path) -> int:
@@ -55,8 +55,8 @@ def open_own_log(path: Path) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     opened = os.open(path, flags, 0o600)
     try:
-        found = os.fstat(opened)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        status = os.fstat(opened)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
             raise PermissionError(1, "it belongs to another user, or is no file", str(path))
         os.fchmod(opened, 0o600)
     except BaseException:

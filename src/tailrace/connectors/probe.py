@@ -35,9 +35,9 @@ class Expectation:
     otherwise: str = ""
     most: float | None = None
 
-    def holds(self, found: Mapping[str, Any]) -> bool:
+    def holds(self, facts: Mapping[str, Any]) -> bool:
         """Whether it does."""
-        value = found.get(self.fact, ...)
+        value = facts.get(self.fact, ...)
         if self.most is not None:
             return isinstance(value, int | float) and value <= self.most
         return value in self.wanted

@@ -90,11 +90,11 @@ def _end_if_it_hangs(path: Path, connection: socket.socket) -> None:
         os.kill(pid, signal.SIGKILL)
     with _locked(path.parent):
         # One that waits for a disk ends later, and must not be asked again until then.
-        found = _connect(path)
-        if found is not None and _pid(found) == pid:
+        second = _connect(path)
+        if second is not None and _pid(second) == pid:
             path.unlink(missing_ok=True)
-        if found is not None:
-            found.close()
+        if second is not None:
+            second.close()
     raise ReaderLost(what, remedy=remedy)
 
 
@@ -112,8 +112,8 @@ def _beats(pulse: Path) -> bool:
 def _pid(connection: socket.socket) -> int:
     """The number of the process that listens at the other end."""
     if hasattr(socket, "SO_PEERCRED"):
-        found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        return int(_CREDENTIALS.unpack(found)[0])
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        return int(_CREDENTIALS.unpack(credentials)[0])
     return connection.getsockopt(*_PEER_PID)
 
 

@@ -156,12 +156,12 @@ def named(name: str) -> ConnectorEntry:
     """The connector of that name. Raises ConfigError for an unknown one."""
     if name in BUILT_IN:
         return BUILT_IN[name]
-    known = names()
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
+    all_names = names()
+    if name not in all_names:
+        near = difflib.get_close_matches(name, all_names, n=1)
         meant = f"did you mean {near[0]}? " if near else ""
         remedy = (
-            f"{meant}known are {', '.join(known)}; others come by packages with an entry point of the group {GROUP}"
+            f"{meant}known are {', '.join(all_names)}; others come by packages with an entry point of the group {GROUP}"
         )
         raise ConfigError(f"there is no connector {name!r}", remedy=remedy)
     return _installed(name)
@@ -176,10 +176,10 @@ def elsewhere(name: str) -> Foreign | None:
     """A property that some built-in connectors have; one that a family passes on to a driver is no property."""
     products = []
     for entry in BUILT_IN.values():
-        found = _options(entry).find(name)
-        if found is not None and not found[0].name.endswith("*"):
+        option = _options(entry).find(name)
+        if option is not None and not option[0].name.endswith("*"):
             products.append(entry.product)
-            own, other = name if found[0].is_family else found[0].name, found[0].counterpart
+            own, other = name if option[0].is_family else option[0].name, option[0].counterpart
     return Foreign(own, tuple(products), other) if products else None
 
 

@@ -73,13 +73,13 @@ class Reselector:
             return after, unchanged
         rows = np.flatnonzero(np.logical_or.reduce(list(lacking.values())))
         try:
-            found, texts = self.lookup.rows(table, [key.take(indices(rows)) for key in keys], list(lacking))
+            places, texts = self.lookup.rows(table, [key.take(indices(rows)) for key in keys], list(lacking))
         except LookupFailed as error:
             self._report(f"columns cannot be selected again: {error}", table)
             return after, unchanged
-        if len(found) < len(rows):
-            self._report(f"{len(rows) - len(found)} rows are gone by now", table)
-        return self._merged(table, after, unchanged, lacking, rows[found], texts)
+        if len(places) < len(rows):
+            self._report(f"{len(rows) - len(places)} rows are gone by now", table)
+        return self._merged(table, after, unchanged, lacking, rows[places], texts)
 
     def _lacking(
         self, table: CapturedTable, after: pa.StructArray, unchanged: pa.StructArray | None

@@ -32,7 +32,7 @@ def key_not_unique(key: Sequence[str]) -> str:
 
 def shared_keys(config: Config, tables: Iterable[Indexed]) -> list[Finding]:
     """A warning for each table where the named columns contain no unique key."""
-    found = []
+    findings = []
     for table in tables:
         named = key_columns(config, table.id, table.columns)
         if named is None or is_unique(named, table.unique):
@@ -41,7 +41,7 @@ def shared_keys(config: Config, tables: Iterable[Indexed]) -> list[Finding]:
             f"{table.id}: the columns of message.key.columns ({', '.join(named)}) contain no unique key, so rows may "
             "share an event key: a replica or a compacted topic keeps one of them"
         )
-        found.append(
+        findings.append(
             Finding("key", None, what, "add the columns of a unique key, unless no two rows have equal values in them")
         )
-    return found
+    return findings

@@ -98,13 +98,13 @@ class SharedLogAdmin(Admin):
 
     def _checked(self, begun: Begun | None) -> list[Finding]:
         try:
-            found = self.server_findings()
+            checked = self.server_findings()
         except SourceError as error:
             return [Finding("connection", False, str(error.what), error.remedy)]
         lost = None if begun is None else self.resumable(begun)
         has_begun = begun is not None and begun[0] is not None
-        found += findings(self.config, has_begun, self.taken_position)
-        return found if lost is None else [*found, lost]
+        checked += findings(self.config, has_begun, self.taken_position)
+        return checked if lost is None else [*checked, lost]
 
     def taken_position(self) -> str | None:
         """The position of Debezium's that a first start continues from, as text. Raises ConfigError, OffsetError."""

@@ -59,17 +59,17 @@ class Signal:
         return content
 
 
-def unhandled(found: Iterable[tuple[Signal, Mark]], handled: Iterable[Mark]) -> tuple[list[Signal], tuple[Mark, ...]]:
+def unhandled(marked: Iterable[tuple[Signal, Mark]], handled: Iterable[Mark]) -> tuple[list[Signal], tuple[Mark, ...]]:
     """The signals in a table whose marks are not among the `handled` ones, and the marks of all.
 
     A handled mark without the second part, of an offset of the first releases, counts for any signal of its id.
     """
     left, new, marks = Counter(handled), [], []
-    for signal, mark in found:
+    for signal, mark in marked:
         marks.append(mark)
-        known = mark if left[mark] else (mark[0], None)
-        if left[known]:
-            left[known] -= 1
+        stored = mark if left[mark] else (mark[0], None)
+        if left[stored]:
+            left[stored] -= 1
         else:
             new.append(signal)
     return new, tuple(marks)

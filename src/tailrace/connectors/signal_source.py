@@ -85,12 +85,12 @@ class SignalSource:
         Raises SourceError if one of the tables cannot be read, and a lost connection's error.
         """
         tables = self._tables if self._is_read else {}
-        found = [stored for table in tables.values() for stored in self._rows(connection, table)]
-        return unhandled([(signal, _mark(signal, version)) for signal, version in found], handled)
+        stored_signals = [stored for table in tables.values() for stored in self._rows(connection, table)]
+        return unhandled([(signal, _mark(signal, version)) for signal, version in stored_signals], handled)
 
     def _rows(self, connection: Any, table: SignalTable) -> Sequence[Stored]:
         try:
-            found = table.read(connection, MOST_ROWS + 1)
+            rows = table.read(connection, MOST_ROWS + 1)
         except self._failures.driver_error as error:
             if self._failures.is_lost(error):
                 raise
@@ -99,11 +99,11 @@ class SignalSource:
             raise SourceError(
                 f"{table.name} cannot be read: {self._failures.line(error)}", where=_WHERE, remedy=remedy
             ) from None
-        if len(found) > MOST_ROWS:
+        if len(rows) > MOST_ROWS:
             what = f"{table.name} holds more than {MOST_ROWS:,} signals"
             remedy = "DELETE the rows of signals that were carried out; to do so regularly is safe"
             raise SourceError(what, where=_WHERE, remedy=remedy)
-        return found
+        return rows
 
     @contextmanager
     def window(self, connection: Any, database: str) -> Iterator[None]:

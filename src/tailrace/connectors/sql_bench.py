@@ -298,8 +298,8 @@ class SqlBench(Bench):
         finally:
             writer.close()
             reader.close()
-        found = {"reader_waits": code != NONE, "is_as_set": (code in self.lock_codes) == is_set, "code": code}
-        return Answer(found, {"seconds": round(seconds, 1), "settings_say": is_set})
+        facts = {"reader_waits": code != NONE, "is_as_set": (code in self.lock_codes) == is_set, "code": code}
+        return Answer(facts, {"seconds": round(seconds, 1), "settings_say": is_set})
 
     def _blocked(self) -> None:
         """Make the tables, each with a row, unless they are there."""

@@ -21,7 +21,7 @@ class UserSelect:
     """
 
     table: TableId
-    found: Sequence[str]
+    selected: Sequence[str]
     columns: Sequence[str]
     captured: Collection[str]
     origin: str
@@ -46,12 +46,12 @@ class UserSelect:
             raise self._lacks(lost)  # a sink that keeps the table's content would keep none
         if is_lost:
             FailureHandling.of(config).left_out(self._lacks(lost), f"{self.table}, snapshot row 0 and all others")
-        is_double = len(set(self.found)) < len(self.found)
-        given = [f"c{place}" if is_double else name(each) for place, each in enumerate(self.found)]
-        exact = dict(zip(self.found, given, strict=True))
-        known = {each.lower(): value for each, value in exact.items()} | exact
+        is_double = len(set(self.selected)) < len(self.selected)
+        given = [f"c{place}" if is_double else name(each) for place, each in enumerate(self.selected)]
+        exact = dict(zip(self.selected, given, strict=True))
+        by_name = {each.lower(): value for each, value in exact.items()} | exact
         listed = ", ".join(
-            f"{known.get(each) or known.get(each.lower()) or null(each)} AS {name(each)}"
+            f"{by_name.get(each) or by_name.get(each.lower()) or null(each)} AS {name(each)}"
             for each in self.columns
             if each in self.captured
         )
@@ -59,9 +59,9 @@ class UserSelect:
         return f"SELECT {listed} FROM {source}{aliases}{' WHERE 1 = 0' if is_lost else ''}"
 
     def _check_known(self) -> None:
-        known = {each.lower() for each in self.columns}
-        for each in self.found:
-            if each.lower() not in known:
+        names = {each.lower() for each in self.columns}
+        for each in self.selected:
+            if each.lower() not in names:
                 raise SourceError(
                     f"the snapshot's SELECT has a column that the table does not have: {each}",
                     where=str(self.table),
@@ -70,8 +70,8 @@ class UserSelect:
 
     def _behind(self) -> list[str]:
         """The captured columns behind the last one that the SELECT has."""
-        found = {each.lower() for each in self.found}
-        end = max((place for place, each in enumerate(self.columns) if each.lower() in found), default=-1)
+        in_lower_case = {each.lower() for each in self.selected}
+        end = max((place for place, each in enumerate(self.columns) if each.lower() in in_lower_case), default=-1)
         return [each for each in self.columns[end + 1 :] if each in self.captured]
 
     def _lacks(self, lost: Sequence[str]) -> SourceError:

@@ -88,7 +88,7 @@ class Grammar:
         strange = _NEVER.search(text)
         if strange:
             raise _refused(f"it has the character U+{ord(strange[0]):04X}")
-        found: list[_Token] = []
+        tokens: list[_Token] = []
         at, pattern = 0, self._pattern()
         while at < len(text):
             match = pattern.match(text, at)
@@ -97,8 +97,8 @@ class Grammar:
             at = match.end()
             kind = match.lastgroup or ""
             if kind != "nothing":
-                found.append(_Token(kind, self._quoted(match[0]) if kind == "name" else match[0]))
-        return found
+                tokens.append(_Token(kind, self._quoted(match[0]) if kind == "name" else match[0]))
+        return tokens
 
     def _pattern(self) -> re.Pattern[str]:
         prefixes = "|".join(map(re.escape, self.prefixes))
@@ -122,10 +122,12 @@ class Grammar:
     def _check_words(self, tokens: Sequence[_Token]) -> None:
         words = tuple(token.text.upper() if token.kind == "word" else "" for token in tokens)
         for place in range(len(words)):
-            found = [words[place : place + size] for size in (1, 2, 3) if words[place : place + size] in self.refused]
-            if found:
+            refused_words = [
+                words[place : place + size] for size in (1, 2, 3) if words[place : place + size] in self.refused
+            ]
+            if refused_words:
                 marks = "brackets" if self.brackets else "double quotes"
-                raise _refused(f"it has {' '.join(found[0])}", f"if that is a name, put it in {marks}")
+                raise _refused(f"it has {' '.join(refused_words[0])}", f"if that is a name, put it in {marks}")
 
     def _parsed(self, text: str, kind: type[exp.Expr]) -> exp.Expr:
         """What the parser makes of a text."""
@@ -133,10 +135,10 @@ class Grammar:
         from sqlglot.errors import SqlglotError
 
         try:
-            found = Dialect.get_or_raise(self.dialect()).parse_into(kind, text)
+            trees = Dialect.get_or_raise(self.dialect()).parse_into(kind, text)
         except (SqlglotError, RecursionError, ValueError, AttributeError, TypeError) as error:
             raise _refused(f"it is not understood: {str(error).splitlines()[0]}") from error
-        (tree,) = found
+        (tree,) = trees
         if tree is None or any(type(node).__name__ in _NODES for node in tree.walk()):
             raise _refused("it is more than a query")
         return tree

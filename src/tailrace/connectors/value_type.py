@@ -77,7 +77,7 @@ class ValueType:
     form: str = field(default="", repr=False)
 
 
-def converted(found: pa.Array, kind: ValueType, where: str, *, binary: bool = False) -> pa.Array:
+def converted(column: pa.Array, kind: ValueType, where: str, *, binary: bool = False) -> pa.Array:
     """The values of a column; with `binary` from its binary form, if the type has one.
 
     Raises DecodeError, naming the place, for text that is not UTF-8 and for values that do not fit.
@@ -85,10 +85,10 @@ def converted(found: pa.Array, kind: ValueType, where: str, *, binary: bool = Fa
     try:
         with at(where):
             if kind.binary is not None and binary:
-                return kind.binary.convert(found)
+                return kind.binary.convert(column)
             if kind.arrow == pa.string():
-                found.validate(full=True)
-            return kind.convert(found)
+                column.validate(full=True)
+            return kind.convert(column)
     except (ValueError, ArithmeticError, DecodeError) as error:  # pa.ArrowInvalid is a ValueError
         raise DecodeError(
             f"a value cannot be read: {error}",
@@ -114,7 +114,7 @@ def text_type(
 
 def cast_type(connect: str, arrow: pa.DataType, zero: object, binary: Binary | None = None) -> ValueType:
     """A number that Arrow itself reads from the column's form."""
-    return ValueType(ConnectSchema(connect), arrow, lambda found: pc.cast(found, arrow), zero, binary=binary)
+    return ValueType(ConnectSchema(connect), arrow, lambda column: pc.cast(column, arrow), zero, binary=binary)
 
 
 def keeps_all(config: Config) -> bool:

@@ -143,11 +143,11 @@ class CloudEvents(Form):
 
     def _written(self, part: RecordPart, topics: pa.Array, headers: Sequence[Header]) -> Parts:
         """The events of records: together of those whose schemas have one name."""
-        found = _Event(self, part, headers, len(topics)).schema_names()
-        if is_constant(found):
+        names = _Event(self, part, headers, len(topics)).schema_names()
+        if is_constant(names):
             return self._alike(part, topics, headers)
-        names = found.dictionary_encode()
-        places = [np.flatnonzero(flags(pc.equal(names.indices, code))) for code in range(len(names.dictionary))]
+        encoded = names.dictionary_encode()
+        places = [np.flatnonzero(flags(pc.equal(encoded.indices, code))) for code in range(len(encoded.dictionary))]
         written = []
         for each in places:
             at = indices(each)
@@ -249,12 +249,12 @@ class _Event:
             "time": _times(self._in_source("ts_ms").values),
             "datacontenttype": repeat(content_type, self._rows),
         }
-        found = [(name, RecordPart(STRING, values)) for name, values in texts.items()]
+        attributes = [(name, RecordPart(STRING, values)) for name, values in texts.items()]
         if data_schema is not None:
-            found.append(("dataschema", data_schema))
+            attributes.append(("dataschema", data_schema))
         if self._how.tracing:
-            found.append(("traceparent", RecordPart(STRING, self._text("traceparent"))))
-        return [*found, *(self._extensions() if self._how.extensions else ())]
+            attributes.append(("traceparent", RecordPart(STRING, self._text("traceparent"))))
+        return [*attributes, *(self._extensions() if self._how.extensions else ())]
 
     def data(self) -> RecordPart:
         """The data: the images of an envelope, or with metadata in headers the value as it is."""

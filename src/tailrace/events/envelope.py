@@ -42,8 +42,8 @@ def envelope(table: TableSchema, naming: TopicNaming, source: SourceBlock) -> En
         row = _document(table)
     else:
         row = ConnectSchema("struct", optional=True, name=name(f"{topic}.Value"), fields=_fields(table, naming))
-    known = {BEFORE: row, AFTER: row, SOURCE: source.schema}
-    fields = tuple(Field(each, known[each]) if isinstance(each, str) else each for each in layout.members)
+    schemas = {BEFORE: row, AFTER: row, SOURCE: source.schema}
+    fields = tuple(Field(each, schemas[each]) if isinstance(each, str) else each for each in layout.members)
     value = ConnectSchema("struct", name=name(f"{topic}.Envelope"), version=layout.version, fields=fields)
     extra = naming.key_field(table.id, of_documents=layout.is_document)
     return Envelope(topic, _key(table, naming, name(f"{topic}.Key"), extra), row, value, extra[1] if extra else None)

@@ -91,11 +91,11 @@ def with_identity(batch: ChangeBatch) -> ChangeBatch:
     identity = set(batch.table.identity)
     if not lacking.any() or not identity:
         return batch
-    known = [
+    columns = [
         after.field(place) if column.name in identity else pa.nulls(len(batch), column.arrow)
         for place, column in enumerate(batch.table.columns)
     ]
-    kept = pa.StructArray.from_arrays(known, fields=list(batch.table.row_type))
+    kept = pa.StructArray.from_arrays(columns, fields=list(batch.table.row_type))
     pick = np.arange(len(batch)) + len(batch) * lacking
     place = batch.rows.schema.get_field_index("before")
     column = pa.concat_arrays([before, kept]).take(indices(pick))

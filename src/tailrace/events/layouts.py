@@ -60,15 +60,15 @@ class Layouts:
     def __init__(self, config: Config, plans: EventPlans) -> None:
         self._plans = plans
         self._key, self._value, self._header = (Converter.of(config, part) for part in ("key", "value", "header"))
-        self._known: dict[TableId, Layout] = {}
+        self._layouts: dict[TableId, Layout] = {}
 
     def of(self, table: TableSchema) -> Layout:
         """A table's layout."""
-        known = self._known.get(table.id)
-        if known is None or known.plan.table != table:
+        layout = self._layouts.get(table.id)
+        if layout is None or layout.plan.table != table:
             plan = self._plans.of(table)
             envelope, key = plan.envelope, plan.envelope.key
-            known = self._known[table.id] = Layout(
+            layout = self._layouts[table.id] = Layout(
                 plan,
                 envelope.topic,
                 as_json(self._plans.source.texts(table.id)),
@@ -77,7 +77,7 @@ class Layouts:
                 header_wrap=("", "") if key is None else self._header.wrap(key),
                 where=f"table {table.id}",
             )
-        return known
+        return layout
 
     def together(self, batches: Iterable[Batch]) -> Iterator[Sequence[Batch]]:
         """The batches in groups to be encoded together, so that those of a table keep their order.
@@ -133,9 +133,9 @@ class Layouts:
         return batches[0].with_rows(rows), layout
 
 
-def _are_alike(one: ChangeBatch, other: ChangeBatch) -> bool:
-    same = (one.table.columns, one.table.key) == (other.table.columns, other.table.key)
-    return same and one.rows.schema.equals(other.rows.schema)
+def _are_alike(batch: ChangeBatch, other: ChangeBatch) -> bool:
+    same = (batch.table.columns, batch.table.key) == (other.table.columns, other.table.key)
+    return same and batch.rows.schema.equals(other.rows.schema)
 
 
 def _by_row(texts: Sequence[Part], counts: Integers) -> Part:

@@ -19,17 +19,17 @@ def offset_entries(batch: ChangeBatch, entries: OffsetEntries) -> Integers:
     there is one table or more, and more count as two.
     """
     rows = batch.rows
-    found = _of_phases(rows.column("snapshot"), entries)
+    counts = _of_phases(rows.column("snapshot"), entries)
     source = rows.column("source")
     for name in entries.present:
         values = source.field(source.type.get_field_index(name))
-        found += flags(values.is_valid()) if values.null_count else 1
+        counts += flags(values.is_valid()) if values.null_count else 1
     transaction = batch.column("transaction")
     if transaction is not None:
         total, of_table = (pc.struct_field(transaction, name) for name in ("total_order", "data_collection_order"))
         several = pc.not_equal(total, of_table).fill_null(False)
-        found += np.where(flags(transaction.is_valid()), 2 + flags(several), 0)
-    return found
+        counts += np.where(flags(transaction.is_valid()), 2 + flags(several), 0)
+    return counts
 
 
 def _of_phases(phases: pa.Array, entries: OffsetEntries) -> Integers:
@@ -37,5 +37,5 @@ def _of_phases(phases: pa.Array, entries: OffsetEntries) -> Integers:
         return np.full(len(phases), entries.streamed, np.int64)
     phases = phases.fill_null(literal("false"))
     streamed, incremental = (flags(pc.equal(phases, literal(name))) for name in ("false", "incremental"))
-    found = np.select([streamed, incremental], [entries.streamed, entries.incremental], entries.snapshot)
-    return found.astype(np.int64)
+    counts = np.select([streamed, incremental], [entries.streamed, entries.incremental], entries.snapshot)
+    return counts.astype(np.int64)

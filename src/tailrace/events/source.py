@@ -95,8 +95,8 @@ def snapshot_of(block: SourceBlock, markers: pa.Array) -> pa.Array:
         return markers.is_valid()
     if schema != FEWER_PLACES:
         return markers
-    known = pc.is_in(markers, pa.array(dict(schema.parameters)["allowed"].split(","), pa.string()))
-    return pc.if_else(pc.or_(known, markers.is_null()), markers, literal("true"))
+    is_allowed = pc.is_in(markers, pa.array(dict(schema.parameters)["allowed"].split(","), pa.string()))
+    return pc.if_else(pc.or_(is_allowed, markers.is_null()), markers, literal("true"))
 
 
 def as_json(texts: Mapping[str, str]) -> dict[str, Part]:

@@ -70,8 +70,8 @@ class _Moments:
         unit, most = {"m": (60_000, 60), "s": (1000, 60), "S": (1, 1000), "a": (12 * 3_600_000, 2)}.get(
             letter, (3_600_000, 12 if letter in "Kh" else 24)
         )
-        found: _Numbers = clock // unit % most
-        return np.where(found == 0, most, found) if letter in "kh" else found
+        number: _Numbers = clock // unit % most
+        return np.where(number == 0, most, number) if letter in "kh" else number
 
     def shown(self, letter: str, count: int) -> pa.Array:
         """The texts of a letter that stands so many times."""
@@ -114,8 +114,8 @@ class DateFormat:
         Raises ValueError for a text that does not match.
         """
         codes = texts.dictionary_encode()
-        known = pa.array([self._instant(text) for text in codes.dictionary.to_pylist()], pa.int64())
-        return known.take(codes.indices)
+        instants = pa.array([self._instant(text) for text in codes.dictionary.to_pylist()], pa.int64())
+        return instants.take(codes.indices)
 
     @cached_property
     def _expression(self) -> re.Pattern[str]:
@@ -125,9 +125,9 @@ class DateFormat:
                 out.append(re.escape(piece))
                 continue
             if piece in "XZz":
-                found = _OFFSETS[piece * count] if piece == "X" else _NAMED_ZONE
+                pattern = _OFFSETS[piece * count] if piece == "X" else _NAMED_ZONE
             elif _is_name(piece, count):
-                found = "|".join(name for each in _NAMES[piece] for name in (each, each[:3]))
+                pattern = "|".join(name for each in _NAMES[piece] for name in (each, each[:3]))
             else:
                 following = self.pieces[at + 1] if at + 1 < len(self.pieces) else ("", 0)
                 adjacent = following[1] and following[0] in _DIGITS and not _is_name(*following)
@@ -135,7 +135,7 @@ class DateFormat:
                 # As many as there are, and never fewer: Python 3.10 has no possessive quantifiers.
                 out.append(rf"[ \t]*(?=(?P<p{at}>{digits}))(?P=p{at})")
                 continue
-            out.append(rf"[ \t]*(?P<p{at}>{found})")
+            out.append(rf"[ \t]*(?P<p{at}>{pattern})")
         return re.compile("".join(out), re.IGNORECASE | re.ASCII)
 
     def _instant(self, text: str) -> int:

@@ -98,10 +98,12 @@ class _Columns:
     def of(before: Stored, now: Structure) -> _Columns:
         hidden, unmet = {*now.hidden}, {*now.columns.values()} - {*before.columns.values()}
         names = {identity: name for name, identity in now.columns.items()}
-        found = _Columns([], [], [name for name, each in now.columns.items() if each in unmet - hidden], [], len(unmet))
+        columns = _Columns(
+            [], [], [name for name, each in now.columns.items() if each in unmet - hidden], [], len(unmet)
+        )
         for name, identity in before.columns.items():
-            found._compare(name, identity, names.get(identity), before, now)
-        return found
+            columns._compare(name, identity, names.get(identity), before, now)
+        return columns
 
     def _compare(self, name: str, identity: str, other: str | None, before: Stored, now: Structure) -> None:
         """Compare one column, whose present name is `other` (None: it is dropped)."""

@@ -38,14 +38,14 @@ def held(values: pa.Array, text: pa.Array | None) -> pa.StructArray:
     return pa.StructArray.from_arrays([values, text], fields=list(held_type(values.type)), mask=mask)
 
 
-def value_of(found: pa.StructArray) -> pa.Array:
+def value_of(column: pa.StructArray) -> pa.Array:
     """The values, null where they do not fit."""
-    return found.flatten()[0]
+    return column.flatten()[0]
 
 
-def text_of(found: pa.StructArray) -> pa.Array:
+def text_of(column: pa.StructArray) -> pa.Array:
     """The texts of values that do not fit."""
-    return found.flatten()[1]
+    return column.flatten()[1]
 
 
 def texts(values: pa.Array) -> pa.Array:

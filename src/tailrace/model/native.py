@@ -134,8 +134,8 @@ def with_whole(table: TableSchema, images: Sequence[pa.StructArray]) -> TableSch
     return replace(table, columns=tuple(columns))
 
 
-def _has_text(found: pa.StructArray) -> bool:
-    text = text_of(found)
+def _has_text(column: pa.StructArray) -> bool:
+    text = text_of(column)
     return bool(text.null_count < len(text))
 
 
@@ -228,21 +228,21 @@ class _Conversion:
             return self._zoned(values)
         if schema.items is not None and pa.types.is_list(values.type) and target != values.type:
             items = schema.items
-            return _per_item(values, lambda found: self.of(items, found), target)
+            return _per_item(values, lambda items_values: self.of(items, items_values), target)
         if pa.types.is_floating(values.type):
             return _one_nan(values)
         return values if target == values.type else _convert(schema, values)
 
     def _held(self, schema: ConnectSchema, values: pa.StructArray) -> pa.Array:
         text = text_of(values)
-        found = _Conversion(self.out_of_range).of(schema, value_of(values))
+        converted = _Conversion(self.out_of_range).of(schema, value_of(values))
         if self.others == HELD:
-            return held(found, text)
-        if self.others == WHOLE or pa.types.is_string(found.type):
-            return pc.coalesce(text, texts(found))
+            return held(converted, text)
+        if self.others == WHOLE or pa.types.is_string(converted.type):
+            return pc.coalesce(text, texts(converted))
         if self.out_of_range != NULL and text.null_count < len(text):
             raise pa.ArrowInvalid("a value that is no value of the type")
-        return found
+        return converted
 
     def _days(self, values: pa.Array) -> pa.Array:
         if self.out_of_range == TEXT:

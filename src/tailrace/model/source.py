@@ -146,8 +146,8 @@ class SourceBlock:
 
         Nor has it a `sequence`.
         """
-        found = self._coarse(FEWER_PLACES, has_transaction=has_transaction)
-        return replace(found, common=tuple(each for each in found.common if each.name != "sequence"))
+        block = self._coarse(FEWER_PLACES, has_transaction=has_transaction)
+        return replace(block, common=tuple(each for each in block.common if each.name != "sequence"))
 
     def _coarse(self, snapshot: ConnectSchema, *, has_transaction: bool) -> SourceBlock:
         """Without fine clocks and versions of schemas, and with another `snapshot`."""

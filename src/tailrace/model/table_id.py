@@ -91,9 +91,9 @@ class TableId:
         leading = shown[:-1]
         given = parts[:-1][: len(leading)]
         own = ".".join(parts[len(given) :])
-        known = {"database": database, "schema": schema}
-        known |= dict(zip(leading[len(leading) - len(given) :], given, strict=True))
-        return TableId(known["database"], known["schema"], own, shown)
+        part_by_name = {"database": database, "schema": schema}
+        part_by_name |= dict(zip(leading[len(leading) - len(given) :], given, strict=True))
+        return TableId(part_by_name["database"], part_by_name["schema"], own, shown)
 
     @property
     def written(self) -> str:
@@ -122,8 +122,8 @@ class TableId:
     def of_unique(text: str, shown: tuple[str, ...] = SCHEMA_TABLE, database: str = "") -> TableId:
         """The inverse of `unique`; `database` is that of a table whose name does not show it."""
         parts = [part.replace("!2E", ".").replace("!21", "!") for part in text.split(".", len(shown) - 1)]
-        known = {"database": database, "schema": "", "table": ""} | dict(zip(shown, parts, strict=False))
-        return TableId(known["database"], known["schema"], known["table"], shown)
+        part_by_name = {"database": database, "schema": "", "table": ""} | dict(zip(shown, parts, strict=False))
+        return TableId(part_by_name["database"], part_by_name["schema"], part_by_name["table"], shown)
 
     def to_json(self) -> list[Any]:
         """A JSON form; `shown` is left out where it is SCHEMA_TABLE."""

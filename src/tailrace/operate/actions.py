@@ -106,9 +106,9 @@ class Actions:
             raise Refusal(400, "repair is true or false")
         if figures.definition.sink.replica is None:
             raise Refusal(409, "only the tables of a replica are compared, and this pipeline has another sink")
-        known = self._comparisons.get(name)
-        if known is not None and known.is_running:
-            raise Refusal(409, f"the replica is being compared: {known.shown()['progress']}")
+        earlier = self._comparisons.get(name)
+        if earlier is not None and earlier.is_running:
+            raise Refusal(409, f"the replica is being compared: {earlier.shown()['progress']}")
         self._comparisons[name] = Comparison(figures.definition, _names(given, "tables"), repairs=repairs)
         return Response({"message": "the replica is being compared with its source"}, 202)
 
@@ -130,12 +130,12 @@ class Comparison:
     def shown(self) -> dict[str, Any]:
         """How far it is, and what it has found, as JSON without the keys of rows."""
         reports = [asdict(each) for each in list(self._reports)]
-        found = [{name: value for name, value in each.items() if name != "keys"} for each in reports]
+        shown_tables = [{name: value for name, value in each.items() if name != "keys"} for each in reports]
         return {
             "is_running": self.is_running,
             "progress": str(self._progress),
             "error": self._error,
-            "tables": sorted(found, key=lambda each: str(each["table"])),
+            "tables": sorted(shown_tables, key=lambda each: str(each["table"])),
         }
 
     def _compare(self) -> None:

@@ -28,7 +28,7 @@ from enum import Enum
 
 
 class Condition(Enum):
-    """See the module. The value is the word that is shown."""
+    """A condition of the module's table. The value is the word that is shown."""
 
     NEVER_STARTED = "never started"
     STARTING = "starting"
@@ -123,4 +123,4 @@ def condition(facts: ConditionFacts) -> Condition:
         (facts.has_begun is False or facts.phase == "not started", Condition.STARTING),
         (facts.phase != "stream", Condition.SNAPSHOT),
     )
-    return next((found for is_so, found in held if is_so), Condition.STREAMING)
+    return next((state for is_so, state in held if is_so), Condition.STREAMING)

@@ -66,12 +66,12 @@ class ConnectApi:
         return self._act(request, method, figures, below)
 
     def _all(self, expand: str) -> Any:
-        found = self._pipelines.figures()
+        all_figures = self._pipelines.figures()
         wanted = [form for form in ("info", "status") if form in expand.split(",")]
         if not wanted:
-            return [each.definition.name for each in found]
+            return [each.definition.name for each in all_figures]
         forms: Mapping[str, Callable[[Figures], Any]] = {"info": _info, "status": self._status}
-        return {each.definition.name: {form: forms[form](each) for form in wanted} for each in found}
+        return {each.definition.name: {form: forms[form](each) for form in wanted} for each in all_figures}
 
     def _figures(self, name: str) -> Figures:
         for each in self._pipelines.figures():
@@ -100,11 +100,11 @@ class ConnectApi:
 
     def _status(self, figures: Figures, *, restarts: bool = False) -> dict[str, Any]:
         """`restarts`: this request has asked for a new start, which may not have begun."""
-        found = health(figures.status)
-        name = "RESTARTING" if restarts else found.condition.connect_state
+        state_of_health = health(figures.status)
+        name = "RESTARTING" if restarts else state_of_health.condition.connect_state
         state: dict[str, Any] = {"state": name, "worker_id": self._worker, "version": __version__}
         if state["state"] == "FAILED":
-            state["trace"] = f"{found.what}\n{found.todo}"
+            state["trace"] = f"{state_of_health.what}\n{state_of_health.todo}"
         tasks = [] if state["state"] == "STOPPED" else [{"id": 0, **state}]
         return {"name": figures.definition.name, "connector": state, "tasks": tasks, "type": "source"}
 
@@ -151,11 +151,11 @@ def _entry(name: str) -> registry.ConnectorEntry:
 def _plugins(request: HttpRequest, method: str, parts: list[str]) -> Response:
     if not parts and method == "GET":
         connectors = [entry.classes[0] for entry in registry.BUILT_IN.values() if entry.classes]
-        known = dict.fromkeys(connectors, "source")
+        types = dict.fromkeys(connectors, "source")
         if request.query.get("connectorsOnly", "").lower() == "false":
-            known |= {name: "transformation" for name in TRANSFORMS if "*" not in name}
-            known |= dict.fromkeys(PREDICATES, "predicate")
-        return Response([{"class": name, "type": type_, "version": __version__} for name, type_ in known.items()])
+            types |= {name: "transformation" for name in TRANSFORMS if "*" not in name}
+            types |= dict.fromkeys(PREDICATES, "predicate")
+        return Response([{"class": name, "type": type_, "version": __version__} for name, type_ in types.items()])
     if len(parts) == 2 and parts[1] == "config" and method == "GET":
         return Response([_definition(option) for option in _table(_entry(parts[0])) if not option.is_family])
     if len(parts) == 3 and parts[1:] == ["config", "validate"] and method == "PUT":
@@ -239,7 +239,7 @@ def _loggers(request: HttpRequest, method: str, parts: list[str]) -> Response:
 
 
 def _level(logger: str) -> dict[str, Any]:
-    found = logging.getLogger(None if logger == "root" else logger).getEffectiveLevel()
+    level = logging.getLogger(None if logger == "root" else logger).getEffectiveLevel()
     names = {"WARNING": "WARN", "CRITICAL": "FATAL"}
-    name = logging.getLevelName(found)
+    name = logging.getLevelName(level)
     return {"level": names.get(name, name), "last_modified": None}

@@ -27,10 +27,10 @@ class PipelineContents:
     def _config(self, file: Path, content: bytes) -> Path | None:
         """The connector's file that a pipeline file names. Only a new content is parsed."""
         digest = _digest(content)
-        known = self._configs.get(file)
-        if known is None or known[0] != digest:
-            known = self._configs[file] = digest, _named(file)
-        return known[1]
+        cached = self._configs.get(file)
+        if cached is None or cached[0] != digest:
+            cached = self._configs[file] = digest, _named(file)
+        return cached[1]
 
 
 def _named(file: Path) -> Path | None:

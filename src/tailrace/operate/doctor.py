@@ -96,15 +96,15 @@ def _checkpoint(checkpoint: str) -> Iterator[tuple[str, str]]:
     """The files of a checkpoint that say how far it is and who runs it; or why this process cannot read it."""
     try:
         filesystem, root = file_system(checkpoint)
-        found = [name for name in _WATCHED if filesystem.get_file_info(f"{root}/{name}").type is fs.FileType.File]
+        paths = [name for name in _WATCHED if filesystem.get_file_info(f"{root}/{name}").type is fs.FileType.File]
         for below in ("offsets", "commits"):
             files = filesystem.get_file_info(fs.FileSelector(f"{root}/{below}", allow_not_found=True))
             numbers = sorted(int(each.base_name) for each in files if each.base_name.isdigit())
-            found += [f"{below}/{number}" for number in numbers[-_NEWEST:]]
+            paths += [f"{below}/{number}" for number in numbers[-_NEWEST:]]
     except (TailraceError, OSError) as error:
         yield "checkpoint/unread.txt", str(error)
         return
-    for name in found:
+    for name in paths:
         yield f"checkpoint/{name}", _end(filesystem, f"{root}/{name}")
 
 

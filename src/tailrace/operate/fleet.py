@@ -29,7 +29,7 @@ def files(folder: Path) -> dict[Path, bytes]:
 
     A file that is being replaced is there at the next look. Raises ConfigError for a folder that cannot be read.
     """
-    found = dict[Path, bytes]()
+    contents = dict[Path, bytes]()
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:
@@ -38,10 +38,10 @@ def files(folder: Path) -> dict[Path, bytes]:
         if file.name.startswith(".") or not file.name.endswith(SUFFIXES):
             continue
         try:
-            found[file] = file.read_bytes()
+            contents[file] = file.read_bytes()
         except OSError as error:
             log.warning("%s cannot be read: %s", file, error.strerror)
-    return found
+    return contents
 
 
 def log_of(folder: Path) -> Path:
@@ -51,12 +51,12 @@ def log_of(folder: Path) -> Path:
 
 def settings(definitions: Sequence[Definition]) -> dict[str, Any]:
     """The settings of the one Spark, from all pipelines. Raises ConfigError where two of them differ."""
-    found = dict[str, Any]()
+    settings_of_all = dict[str, Any]()
     for definition in definitions:
         for name, value in definition.spark.items():
-            if found.setdefault(name, value) != value:
+            if settings_of_all.setdefault(name, value) != value:
                 raise _other_settings(definition, name)
-    return found
+    return settings_of_all
 
 
 def _other_settings(definition: Definition, name: str) -> ConfigError:
@@ -82,21 +82,21 @@ class Fleet(Pipelines):
     ) -> None:
         self._folder, self._session, self._shared = folder, session, shared
         self._listener, self._refused, self._once = listener, refused, once
-        self._contents, self._known = PipelineContents(), dict[Path, str]()
+        self._contents, self._digests = PipelineContents(), dict[Path, str]()
         self._members = dict[Path, FleetMember]()
         self._broken = dict[Path, TailraceError]()
 
     def look(self) -> None:
         """Start, replace and end pipelines as the files say. Raises ConfigError for a folder that is gone."""
-        found = files(self._folder)
-        for file in [each for each in self._known if each not in found]:
-            del self._known[file]
+        contents = files(self._folder)
+        for file in [each for each in self._digests if each not in contents]:
+            del self._digests[file]
             self._broken.pop(file, None)
             self._end(file)
-        for file, content in found.items():
+        for file, content in contents.items():
             digest = self._contents.digest(file, content)
-            if self._known.get(file) != digest:
-                self._known[file] = digest
+            if self._digests.get(file) != digest:
+                self._digests[file] = digest
                 self._read(file)
 
     @property
@@ -119,8 +119,8 @@ class Fleet(Pipelines):
 
     @override
     def figures(self) -> Sequence[Figures]:
-        found = [member.watch.figures() for member in list(self._members.values())]
-        return sorted(found, key=lambda each: each.definition.name)
+        all_figures = [member.watch.figures() for member in list(self._members.values())]
+        return sorted(all_figures, key=lambda each: each.definition.name)
 
     @override
     def broken(self) -> Mapping[str, TailraceError]:
@@ -128,8 +128,8 @@ class Fleet(Pipelines):
 
     @override
     def file(self, name: str) -> Path | None:
-        found = [file for file, member in list(self._members.items()) if member.definition.name == name]
-        return found[0] if found else None
+        files_of_name = [file for file, member in list(self._members.items()) if member.definition.name == name]
+        return files_of_name[0] if files_of_name else None
 
     @override
     def steering(self, name: str) -> Steering:

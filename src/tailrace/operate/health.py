@@ -29,33 +29,33 @@ class Health:
 
 def health(status: Status) -> Health:
     """The health of a pipeline by its status."""
-    found = status.condition
-    return Health(status.name, found, *_said(status, found))
+    condition = status.condition
+    return Health(status.name, condition, *_said(status, condition))
 
 
-def _said(status: Status, found: Condition) -> tuple[str, str]:
+def _said(status: Status, condition: Condition) -> tuple[str, str]:
     errors = [finding for finding in status.problems if finding.ok is False]
     sink = [finding for finding in errors if finding.name == SINK]
     source = [finding for finding in errors if finding.name != SINK]
     last = None if status.run is None else status.run.last
-    if found is Condition.SOURCE_AWAY:
+    if condition is Condition.SOURCE_AWAY:
         what, remedy = _joined(source)
         return what, _or_else(_WAITS, remedy)
-    if found is Condition.SINK_AWAY:
+    if condition is Condition.SINK_AWAY:
         what, remedy = _joined(sink)
         return what, _or_else(_WAITS, remedy)
-    if found is Condition.STUCK:
+    if condition is Condition.STUCK:
         return _joined(errors)
-    if found is Condition.INCOMPLETE:
+    if condition is Condition.INCOMPLETE:
         return _lacking(status)
-    if found is Condition.FAILED and last is not None:
+    if condition is Condition.FAILED and last is not None:
         return f"{last.error} (at {last.at})", last.remedy or "see the pipeline's log"
-    if found is Condition.RESTARTING:
+    if condition is Condition.RESTARTING:
         error, cure = status.passing
         return f"the query failed by an error that may pass: {error}", _or_else(_RESTARTS, cure)
-    if found is Condition.KILLED:
+    if condition is Condition.KILLED:
         return str(status.run), "start it again: `tailrace run`; it resumes from its checkpoint"
-    return _WORDS.get(found, ("", ""))
+    return _WORDS.get(condition, ("", ""))
 
 
 _WORDS = {

@@ -13,13 +13,13 @@ _PROC = Path("/proc")
 def memory() -> dict[str, int]:
     """Resident bytes of this process and those below it, by kind: `driver`, `java`, `python`; empty but on Linux."""
     parents = dict(_parents())
-    found = Counter[str]()
+    sizes = Counter[str]()
     for pid in parents:
         if _is_below(pid, parents):
             kind, resident = _kind(pid), _resident(pid)
             if resident:
-                found[kind] += resident
-    return dict(found)
+                sizes[kind] += resident
+    return dict(sizes)
 
 
 def _parents() -> Iterator[tuple[int, int]]:

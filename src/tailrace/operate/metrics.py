@@ -235,13 +235,13 @@ class _Metrics(Collector):
 
     def _as_debezium(self) -> Iterator[Metric]:
         """The exporter of the reference gives metrics no type and no help of their own."""
-        found: dict[str, UnknownMetricFamily] = {}
+        families: dict[str, UnknownMetricFamily] = {}
         for figures in self._figures:
             for name, labels, value in as_debezium.samples(figures):
                 full = f"debezium_metrics_{name}"
-                metric = found.setdefault(full, UnknownMetricFamily(full, f"The reference's attribute {name}."))
+                metric = families.setdefault(full, UnknownMetricFamily(full, f"The reference's attribute {name}."))
                 metric.add_sample(full, labels, value)
-        yield from found.values()
+        yield from families.values()
 
     def _as_worker(self) -> Iterator[Metric]:
         """Of a worker of Kafka Connect, under the names of the same exporter: a stopped connector has no task."""

@@ -46,29 +46,29 @@ def answer(request: HttpRequest, pipelines: Pipelines) -> Response | None:
     return None
 
 
-def _probe(request: HttpRequest, found: Sequence[Health]) -> Response:
+def _probe(request: HttpRequest, pipelines: Sequence[Health]) -> Response:
     """200 if all pipelines are alive, or ready; else 503. A process without pipelines is alive, and not ready."""
     if request.path == "/health":
-        is_well = all(each.condition.is_alive for each in found)
+        is_well = all(each.condition.is_alive for each in pipelines)
     else:
-        is_well = bool(found) and all(each.condition.is_ready for each in found)
+        is_well = bool(pipelines) and all(each.condition.is_ready for each in pipelines)
     body: dict[str, Any] = {"status": "UP" if is_well else "DOWN"}
     if request.is_trusted:
-        body["pipelines"] = [said(each) for each in found]
+        body["pipelines"] = [said(each) for each in pipelines]
     return Response(body, 200 if is_well else 503)
 
 
-def said(found: Health) -> dict[str, str]:
+def said(state: Health) -> dict[str, str]:
     """The health of a pipeline as JSON."""
-    return {"name": found.name, "condition": found.condition.value, "what": found.what, "todo": found.todo}
+    return {"name": state.name, "condition": state.condition.value, "what": state.what, "todo": state.todo}
 
 
 def shown(figures: Figures) -> dict[str, Any]:
     """All figures of a pipeline as JSON, for the console and for scripts."""
-    found = figures.status.to_json()
+    status = figures.status.to_json()
     progress = figures.progress
     return {
-        **found,
+        **status,
         **said(health(figures.status)),
         "events": figures.totals.events,
         "batches": figures.totals.batches,

@@ -20,10 +20,10 @@ def refuse_unknown(definition: Definition, names: list[str]) -> None:
     """Raises ConfigError for a table or expression that no captured table matches; a pipeline only warns."""
     captures = TableFilter.from_config(captured_by(definition.config(), position_of(definition))).captures
     captured = [table.name for table in definition.admin().overview() if captures(table.id)]
-    for name, found in zip(names, matching(names, captured, ignore_case=False), strict=True):
-        if isinstance(found, str):
-            raise ConfigError(f"is no regular expression: {found}", where=name, remedy="Correct it.")
-        if not found and name.replace('"', "") not in captured:
+    for name, matches in zip(names, matching(names, captured, ignore_case=False), strict=True):
+        if isinstance(matches, str):
+            raise ConfigError(f"is no regular expression: {matches}", where=name, remedy="Correct it.")
+        if not matches and name.replace('"', "") not in captured:
             near = difflib.get_close_matches(name, captured, n=1)
             hint = f"Did you mean {near[0]}? " if near else ""
             remedy = f"{hint}A table is captured by `tailrace add`; it is captured now: {', '.join(captured[:10])}."
@@ -40,26 +40,26 @@ def content(
         )
         raise ConfigError("is no type of signal", where=type_, remedy=remedy)
     try:
-        found = json.loads(data)
+        body = json.loads(data)
     except ValueError as error:
         raise ConfigError(f"is no JSON: {error}", where="--data") from error
-    if not isinstance(found, dict):
+    if not isinstance(body, dict):
         raise ConfigError("is no JSON object", where="--data", remedy='Write {"name": "value", ...}.')
     if collections:
-        found["data-collections"] = collections
-    names = found.get("data-collections") or []
+        body["data-collections"] = collections
+    names = body.get("data-collections") or []
     if not isinstance(names, list):
         raise ConfigError("data-collections is no list", where="--data", remedy='Write {"data-collections": ["s.t"]}.')
     if type_ == "execute-snapshot" and not names:
         raise ConfigError("names no tables", where=type_, remedy="Give --data-collections once for each.")
     if kind is not None:
-        found["type"] = kind
-    if str(found.get("type", INCREMENTAL)).lower() not in (INCREMENTAL, BLOCKING):
+        body["type"] = kind
+    if str(body.get("type", INCREMENTAL)).lower() not in (INCREMENTAL, BLOCKING):
         raise ConfigError(
-            "is no type of snapshot", where=str(found["type"]), remedy=f"Take {INCREMENTAL} or {BLOCKING}."
+            "is no type of snapshot", where=str(body["type"]), remedy=f"Take {INCREMENTAL} or {BLOCKING}."
         )
     if filter_ is not None:
-        found["additional-conditions"] = [{"data-collection": name, "filter": filter_} for name in names]
+        body["additional-conditions"] = [{"data-collection": name, "filter": filter_} for name in names]
     if surrogate is not None:
-        found["surrogate-key"] = surrogate
-    return found
+        body["surrogate-key"] = surrogate
+    return body

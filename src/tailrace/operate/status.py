@@ -117,7 +117,7 @@ class Status:
 
     @property
     def condition(self) -> Condition:
-        """See condition.py."""
+        """The one condition that all of this comes to."""
         errors = [finding for finding in self.problems if finding.ok is False]
         is_sink_away = any(finding.name == SINK for finding in errors)
         others = [finding for finding in errors if finding.name != SINK]
@@ -208,13 +208,13 @@ def look(definition: Definition, *, compares: bool = True) -> Status:
 
 def source_look(
     definition: Definition,
-    known: CheckpointState | None = None,
+    state: CheckpointState | None = None,
     problems: tuple[Finding, ...] | None = None,
     *,
     compares: bool = True,
     patience: float | None = None,
 ) -> SourceLook:
-    """Looks at checkpoint (unless its position is `known`) and server; one that does not answer is a problem, no error.
+    """Looks at checkpoint (unless its `state` is given) and server; one that does not answer is a problem, no error.
 
     `problems` are given where the server is not to be asked for them. `compares`: whether the pipeline could resume is
     found out, too, for which log may have to be read. After `patience` seconds a server is away. Raises ConfigError,
@@ -225,20 +225,20 @@ def source_look(
     from tailrace.snapshot.report import reads_tables
 
     config = definition.config()
-    found = known or position_of(definition)
-    admin = definition.package().admin(captured_by(config, found))
-    committed, planned = (None if each is None else admin.position(each) for each in found.offsets)
+    checkpoint = state or position_of(definition)
+    admin = definition.package().admin(captured_by(config, checkpoint))
+    committed, planned = (None if each is None else admin.position(each) for each in checkpoint.offsets)
     try:
-        server = _answered(lambda: admin.state(found.pipeline), patience)
-        reads = reads_tables(config, *found.offsets)
-        reading = first(found, server, lambda: estimate(admin, config), time.time()) if reads else None
+        server = _answered(lambda: admin.state(checkpoint.pipeline), patience)
+        reads = reads_tables(config, *checkpoint.offsets)
+        reading = first(checkpoint, server, lambda: estimate(admin, config), time.time()) if reads else None
         if problems is None:
-            problems = asked(admin, found, compares=compares)
-        return SourceLook(found, committed, planned, server, reading, problems)
+            problems = asked(admin, checkpoint, compares=compares)
+        return SourceLook(checkpoint, committed, planned, server, reading, problems)
     except SourceError as error:
         failures = definition.package().connector(config).snapshots.failures
         is_away = isinstance(error, SourceAwayError) or failures.is_transient(error)
-        return SourceLook(found, committed, planned, None, None, (unasked(error, is_away=is_away),))
+        return SourceLook(checkpoint, committed, planned, None, None, (unasked(error, is_away=is_away),))
 
 
 def _answered(ask: Callable[[], SourceState], patience: float | None) -> SourceState:
@@ -366,7 +366,7 @@ def replica_tables(definition: Definition, complete: Completeness) -> tuple[Repl
     )
 
 
-def _replica_table(name: str, state: TableState, reaction: Reaction, found: Verified | None) -> ReplicaTable:
+def _replica_table(name: str, state: TableState, reaction: Reaction, verified: Verified | None) -> ReplicaTable:
     from tailrace.pipeline.table_states import shown, takes
     from tailrace.pipeline.verified import iso
     from tailrace.sinks.replica.states import GONE, INCOMPLETE
@@ -374,20 +374,20 @@ def _replica_table(name: str, state: TableState, reaction: Reaction, found: Veri
     since = iso(state.since) or ""
     why, takes_ = "; ".join(state.why) or None, takes(state, reaction) if state.is_lacking else None
     table = ReplicaTable(shown(name), state.state, since, why, takes=takes_, is_lacking=state.is_lacking)
-    if found is None:
+    if verified is None:
         return table
     table = replace(
         table,
-        verified_up_to=iso(found.up_to),
-        verified_on=iso(found.ended),
-        verified_percent=found.percent,
-        verified_why=found.why or None,
-        not_compared=dict(found.not_compared),
-        differs=found.differs or None,
+        verified_up_to=iso(verified.up_to),
+        verified_on=iso(verified.ended),
+        verified_percent=verified.percent,
+        verified_why=verified.why or None,
+        not_compared=dict(verified.not_compared),
+        differs=verified.differs or None,
     )
-    if not found.differs or state.is_lacking or state.state == GONE:
+    if not verified.differs or state.is_lacking or state.state == GONE:
         return table
-    said, since = f"it differs from its source: {found.differs}", iso(found.since) or since
+    said, since = f"it differs from its source: {verified.differs}", iso(verified.since) or since
     how = "run `tailrace reconcile FILE --repair`, or set reconcile.repair: true"
     return replace(table, state=INCOMPLETE, since=since, why=said, takes=how, is_lacking=True)
 

@@ -14,7 +14,7 @@ Wanted = Literal["running", "paused", "stopped", "closed"]
 
 
 class Steering:
-    """See the module. All methods may be called by several threads."""
+    """What is wanted of one pipeline. All methods may be called by several threads."""
 
     def __init__(self) -> None:
         self._signal = threading.Condition()

@@ -64,9 +64,9 @@ class RunTotals:
         )
 
 
-def _sums(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+def _sums(counts: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
     """With zeros, which a Counter would leave out."""
-    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
+    return {name: counts.get(name, 0) + more.get(name, 0) for name in {**counts, **more}}
 
 
 @dataclass(frozen=True)
@@ -200,10 +200,10 @@ class RunWatch:
     def _status(self, answer: SourceAnswer) -> Status:
         progress, runs = self._progress, self._state == "running"
         said = None if progress is None else progress.caught_up
-        known = [each for each in (answer.caught_up, said) if each is not None]
+        times = [each for each in (answer.caught_up, said) if each is not None]
         run = RunState(self._state, None, self._last)
         status = status_of(
-            self.definition.name, self._config, answer.source, run, time.time(), max(known, default=None)
+            self.definition.name, self._config, answer.source, run, time.time(), max(times, default=None)
         )
         if runs and progress is not None:
             sink = sink_finding(progress.sink_problem)

@@ -21,14 +21,14 @@ class ActivityWatch:
     """Follows a query by looks at its status, which says nothing of times."""
 
     def __init__(self) -> None:
-        self._known: tuple[Activity, Any] | None = None
+        self._last_seen: tuple[Activity, Any] | None = None
         self._since = 0.0
 
     def look(self, status: Mapping[str, Any], last: Mapping[str, Any]) -> tuple[Activity, float]:
         """What the query does, and for how many seconds, as far as earlier looks tell; `last` is its last progress."""
         message = status["message"] if status["isTriggerActive"] else ""
         activity = WRITES if message.startswith(_WRITING) else ASKS if message.startswith(_ASKING) else WAITS
-        known = activity, last.get("timestamp")
-        if known != self._known:
-            self._known, self._since = known, time.monotonic()
+        seen = activity, last.get("timestamp")
+        if seen != self._last_seen:
+            self._last_seen, self._since = seen, time.monotonic()
         return activity, time.monotonic() - self._since

@@ -33,9 +33,9 @@ class Numbers:
 
 def numbers(session: SparkSession, checkpoint: str) -> Numbers:
     """The numbers of a checkpoint, on any file system Spark writes to. Raises OffsetError if files are missing."""
-    found = Numbers(*(max(_batches(session, f"{checkpoint}/{name}"), default=-1) for name in ("offsets", "commits")))
-    refuse_behind(checkpoint, found.planned, found.committed)
-    return found
+    newest = Numbers(*(max(_batches(session, f"{checkpoint}/{name}"), default=-1) for name in ("offsets", "commits")))
+    refuse_behind(checkpoint, newest.planned, newest.committed)
+    return newest
 
 
 def refuse_without_id(session: SparkSession, checkpoint: str) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from tailrace.errors import ConfigError
 from tailrace.pipeline.definition import Definition
 from tailrace.pipeline.signaling import Sent, send
-from tailrace.sinks.replica.aside import SetAside, found
+from tailrace.sinks.replica.aside import SetAside, tables_set_aside
 from tailrace.snapshot.signals import BLOCKING, EXECUTE
 
 
 def set_aside(definition: Definition) -> tuple[SetAside, ...]:
     """The tables that are set aside; none for another sink than a replica. Raises SinkError."""
     replica = definition.sink.replica
-    return () if replica is None else found(replica.root, replica.options, replica.names)
+    return () if replica is None else tables_set_aside(replica.root, replica.options, replica.names)
 
 
 def retry(definition: Definition, names: Sequence[str]) -> Sent | None:

@@ -42,10 +42,10 @@ class BatchTotals:
         """Add what is new in the newest reports, which are in order; `timestamp` is ISO 8601 in UTC."""
         for report in reports:
             stages = report.get("durationMs", {})
-            known = report["timestamp"], report["batchId"]
-            if _WRITES not in stages or known <= self._seen:
+            seen = report["timestamp"], report["batchId"]
+            if _WRITES not in stages or seen <= self._seen:
                 continue
-            self._seen = known
+            self._seen = seen
             last = {name: milliseconds / 1000 for name, milliseconds in stages.items()}
             sums = {name: self.so_far.seconds.get(name, 0.0) + seconds for name, seconds in last.items()}
             observed = {**((report.get("observedMetrics") or {}).get(NAME) or {})}

@@ -57,7 +57,7 @@ def described(definition: Definition, target: ReplicaTarget) -> dict[str, TableD
     with suppress(SparkAloneError):  # then tables that were added meanwhile are not described
         config = config_now(definition, config)
     comments, mode = package.admin(config).comments(), target.layout.mode
-    found = {}
+    descriptions = {}
     with closing(Capture(package.connector(config))) as capture:
         for table in capture.discover():
             try:
@@ -66,8 +66,8 @@ def described(definition: Definition, target: ReplicaTarget) -> dict[str, TableD
                 continue
             docs = {names[each.name]: each.schema.doc for each in table.columns if each.schema.doc}
             key = tuple(names[name] for name in merge_key(table)) if mode.is_latest else (mode.columns["sequence"],)
-            found[table.id.unique] = TableDescription(comments.get(table.id), docs, key)
-    return found
+            descriptions[table.id.unique] = TableDescription(comments.get(table.id), docs, key)
+    return descriptions
 
 
 def stored_problems(definition: Definition) -> tuple[Finding, ...]:

@@ -73,8 +73,8 @@ def position(checkpoint: str) -> CheckpointState:
     before = folder.batch(planned - 1, remedy)
     if committed is None:
         return CheckpointState(newest, None)
-    known = {planned: newest, planned - 1: before}
-    return CheckpointState(newest, known.get(committed) or folder.batch(committed, remedy))
+    offsets = {planned: newest, planned - 1: before}
+    return CheckpointState(newest, offsets.get(committed) or folder.batch(committed, remedy))
 
 
 def file_system(checkpoint: str) -> tuple[fs.FileSystem, str]:
@@ -212,7 +212,7 @@ class _Folder:
 def _object(line: str) -> dict[str, Any] | None:
     """A line's JSON object, None if it is none."""
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None

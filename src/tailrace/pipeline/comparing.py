@@ -73,19 +73,19 @@ def compare_all(
     progress.total = len(tables)
     left = []
     for table in tables:
-        found = quick.glance(table)
-        is_done = found is not None and not (repairs and found.report.is_lacking)
+        compared = quick.glance(table)
+        is_done = compared is not None and not (repairs and compared.report.is_lacking)
         progress.end(str(table), is_done=is_done)
-        if found is not None and is_done:
-            yield found.report
+        if compared is not None and is_done:
+            yield compared.report
         else:
             left.append(table)
     patient = Reconciler(definition, timeout, progress)
 
     def examined(table: TableId) -> ReconcileReport:
-        found = _compared(patient, table, repairs=repairs)
+        compared = _compared(patient, table, repairs=repairs)
         progress.end(str(table), is_done=True)
-        return found.report
+        return compared.report
 
     with ThreadPoolExecutor(min(_AT_ONCE, len(left)) or 1) as pool:
         for done in as_completed([pool.submit(examined, table) for table in left]):
@@ -95,8 +95,8 @@ def compare_all(
 
 
 def _compared(reconciler: Reconciler, table: TableId, *, repairs: bool) -> ComparedTable:
-    found = reconciler.compare(table)
+    compared = reconciler.compare(table)
     if repairs:
         reconciler.progress.begin(str(table), "being repaired", 0)
-        found = repair(reconciler, found)
-    return found
+        compared = repair(reconciler, compared)
+    return compared

@@ -49,13 +49,13 @@ class Completeness:
 
     def until(self, table: str | None = None) -> datetime | None:
         """The time of the pipeline or of a table, in UTC."""
-        found = self.until_us if table is None else self.tables.get(table)
-        return None if found is None else moment(found)
+        time_us = self.until_us if table is None else self.tables.get(table)
+        return None if time_us is None else moment(time_us)
 
     def text(self, table: str | None = None) -> str | None:
         """The same in ISO 8601."""
-        found = self.until(table)
-        return None if found is None else found.isoformat(timespec="milliseconds")
+        until_time = self.until(table)
+        return None if until_time is None else until_time.isoformat(timespec="milliseconds")
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def stored(checkpoint: str) -> Completeness:
 
 
 def until(pipeline: Definition | str | Path, table: str | None) -> datetime | None:
-    """See `tailrace.complete_until`."""
+    """The time up to which a table, or all of them, are complete; `tailrace.complete_until` for users."""
     definition = pipeline if isinstance(pipeline, Definition) else load(Path(pipeline))
     name = None if table is None else table_named(definition.config(), table).unique
     return stored(definition.checkpoint).until(name)

@@ -113,14 +113,14 @@ class Continuous:
         if table is None:
             return _IDLE_SECONDS
         key = self._ordered_key(reconciler, table)
-        known = self._tables.get(table.unique, Verified()).keyed(key)
-        found, part = self._compared(reconciler, table, known)
+        verified = self._tables.get(table.unique, Verified()).keyed(key)
+        compared, part = self._compared(reconciler, table, verified)
         if self._is_over.is_set():
             return 0.0
-        self._tables[table.unique] = self._after(table, known, found, part, at)
+        self._tables[table.unique] = self._after(table, verified, compared, part, at)
         self._file.write(to_text(self._tables))
         worked = time.monotonic() - begun - reconciler.follower.waited
-        owed = (found.report.source_rows or 0) / self._rate
+        owed = (compared.report.source_rows or 0) / self._rate
         rest = worked / _SHARE - worked
         if part is not None:
             return max(rest, owed - worked)
@@ -143,18 +143,18 @@ class Continuous:
         return None
 
     def _compared(
-        self, reconciler: Reconciler, table: TableId, known: Verified
+        self, reconciler: Reconciler, table: TableId, verified: Verified
     ) -> tuple[ComparedTable, TablePart | None]:
         parts: list[TablePart] = []
 
         def part() -> TablePart:
-            parts.append(TablePart(known.key, known.after, PART_ROWS))
+            parts.append(TablePart(verified.key, verified.after, PART_ROWS))
             return parts[-1]
 
-        found = reconciler.compare(table, part if known.key else None)
-        if self._repairs and found.report.outcome == "different" and not found.report.is_lacking:
-            found = repair(reconciler, found)
-        return found, parts[-1] if parts else None
+        compared = reconciler.compare(table, part if verified.key else None)
+        if self._repairs and compared.report.outcome == "different" and not compared.report.is_lacking:
+            compared = repair(reconciler, compared)
+        return compared, parts[-1] if parts else None
 
     def _ordered_key(self, reconciler: Reconciler, table: TableId) -> tuple[str, ...]:
         """The key by which a table is read in parts; empty for a table that is read as a whole."""
@@ -163,30 +163,34 @@ class Continuous:
         return schema.key if schema is not None and schema.key and _is_ordered(schema) else ()
 
     def _after(
-        self, table: TableId, known: Verified, found: ComparedTable, part: TablePart | None, begun: float
+        self, table: TableId, verified: Verified, compared: ComparedTable, part: TablePart | None, begun: float
     ) -> Verified:
         """What is known of a table after a part of it, whose comparison began at `begun`."""
-        report = found.report
+        report = compared.report
         if report.outcome == "not compared":
             self._due[table.unique] = time.monotonic() + _PASS_SECONDS
-            return replace(known, why=report.reason or "")
+            return replace(verified, why=report.reason or "")
         if report.outcome == "undecided" and self._is_tried_again(table):
             self._order.insert(0, table)
-            return replace(known, why=_undecided(report))
+            return replace(verified, why=_undecided(report))
         if report.repaired:
             log.warning("%s: %d wrong rows are repaired", table, report.repaired)
-        is_first = known.after is None
-        known = Verified.again(known, known.key) if is_first else known
-        is_faultless = known.is_faultless and report.outcome in EQUALS
-        rows = known.rows + (report.source_rows or 0)
-        expected = 0 if found.sides is None else found.sides.expected
+        is_first = verified.after is None
+        verified = Verified.again(verified, verified.key) if is_first else verified
+        is_faultless = verified.is_faultless and report.outcome in EQUALS
+        rows = verified.rows + (report.source_rows or 0)
+        expected = 0 if compared.sides is None else compared.sides.expected
         passing = replace(
-            known,
-            begun=begun if is_first else known.begun,
+            verified,
+            begun=begun if is_first else verified.begun,
             rows=rows,
             total=max(rows, expected),
             is_faultless=is_faultless,
-            why=_undecided(report) if report.outcome == "undecided" else known.why if not known.is_faultless else "",
+            why=_undecided(report)
+            if report.outcome == "undecided"
+            else verified.why
+            if not verified.is_faultless
+            else "",
             not_compared=dict(report.not_compared),
         )
         if report.damaged or report.outcome == "different":
@@ -195,23 +199,25 @@ class Continuous:
             return replace(passing, after=part.until)
         return self._passed(table, replace(passing, after=None, total=rows))
 
-    def _passed(self, table: TableId, known: Verified) -> Verified:
+    def _passed(self, table: TableId, verified: Verified) -> Verified:
         """The same after the last part of a table."""
         self._due[table.unique] = time.monotonic() + _PASS_SECONDS
-        if not known.is_faultless:
-            return known
+        if not verified.is_faultless:
+            return verified
         self._said.pop(table.unique, None)
-        if known.differs:
+        if verified.differs:
             log.warning("%s does not differ from its source any more", table)
-            self._tell(EQUAL_AGAIN, table, known.differs)
-        return replace(known, up_to=known.begun, ended=time.time(), differs="", since=None)
+            self._tell(EQUAL_AGAIN, table, verified.differs)
+        return replace(verified, up_to=verified.begun, ended=time.time(), differs="", since=None)
 
     def _is_tried_again(self, table: TableId) -> bool:
         tries = self._attempts.get(table.unique, 0) + 1
         self._attempts[table.unique] = tries % _ATTEMPTS
         return tries < _ATTEMPTS
 
-    def _differing(self, table: TableId, known: Verified, report: ReconcileReport, part: TablePart | None) -> Verified:
+    def _differing(
+        self, table: TableId, verified: Verified, report: ReconcileReport, part: TablePart | None
+    ) -> Verified:
         counts = {name: getattr(report, name) for name in _KINDS if getattr(report, name)}
         first = {name: next(iter(report.keys.get(name, ())), {}) for name in counts}
         rows = [f"{count:,} {name}{_named(first[name])}" for name, count in counts.items()]
@@ -223,7 +229,7 @@ class Continuous:
                 *(table, said, table, "" if self._repairs else ", or set reconcile.repair: true"),
             )
             self._tell(DIFFERS, table, said)
-        return replace(known, differs=said, since=known.since or time.time())
+        return replace(verified, differs=said, since=verified.since or time.time())
 
     def _tell(self, type_: str, table: TableId, reason: str) -> None:
         if self._notify is not None:

@@ -209,20 +209,20 @@ def _wrong_sink(definition: Definition) -> list[ConfigError]:
 
 def _unfit_steps(definition: Definition) -> list[ConfigError]:
     """The steps that the sink cannot have."""
-    kind, found = definition.sink.kind, list[ConfigError]()
+    kind, problems = definition.sink.kind, list[ConfigError]()
     if any("transform" in step for step in definition.steps) and kind not in ("kafka", "json", "null"):
         what = f"a transform step works on Kafka records, and the sink {kind} takes changes"
-        found.append(ConfigError(what, remedy="Drop the transform step, or choose kafka or json."))
+        problems.append(ConfigError(what, remedy="Drop the transform step, or choose kafka or json."))
     if definition.sink.replica and any("route" in step for step in definition.steps):
         what = "a route step renames topics, and a replica has tables"
-        found.append(ConfigError(what, remedy="Drop the route step, or choose another sink."))
+        problems.append(ConfigError(what, remedy="Drop the route step, or choose another sink."))
     if definition.reconcile is not None and definition.sink.replica is None:
         what = f"reconcile compares the tables of a replica, and the sink {kind} has none"
-        found.append(ConfigError(what, remedy="Drop `reconcile`, or choose another sink."))
+        problems.append(ConfigError(what, remedy="Drop `reconcile`, or choose another sink."))
     elif definition.reconcile is not None and definition.sink.replica and definition.sink.replica.mode == "changes":
         what = "reconcile compares rows with those of the source, and with `mode: changes` a replica holds changes"
-        found.append(ConfigError(what, remedy="Drop `reconcile`, or choose another mode."))
-    return found
+        problems.append(ConfigError(what, remedy="Drop `reconcile`, or choose another mode."))
+    return problems
 
 
 def _absolute(definition: Definition, base: Path) -> Definition:

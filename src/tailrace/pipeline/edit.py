@@ -89,8 +89,8 @@ def edited(file: Path, name: str, value: str) -> str | None:
     places = [name] if name in given else [*reversed(given)]
     new = split_list(value) if isinstance(given.get(name), list) else value
     given[name] = new
-    found = (_at(place, form, text, name, new) for place in places)
-    return next((new for new in found if new is not None and _means(form, new, wanted)), None)
+    texts = (_at(place, form, text, name, new) for place in places)
+    return next((new for new in texts if new is not None and _means(form, new, wanted)), None)
 
 
 def _at(place: str, form: _Form, text: str, name: str, value: str | list[str]) -> str | None:
@@ -121,5 +121,5 @@ def _properties(document: dict[str, Any]) -> dict[str, Any]:
     """Where the connector's properties are in a document: in a pipeline, in a connector's request, or all there is."""
     if isinstance(document.get("source"), dict):
         document = document["source"]
-    found = document.get("config")
-    return found if isinstance(found, dict) else document
+    properties = document.get("config")
+    return properties if isinstance(properties, dict) else document

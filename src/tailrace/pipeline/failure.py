@@ -36,10 +36,10 @@ def from_spark(error: BaseException) -> TailraceError | None:
             return seen
         seen = seen.__cause__
     lines = str(error).splitlines()
-    found = [(index, match) for index, line in enumerate(lines) if (match := _OURS.match(line))]
-    if not found:
+    matches = [(index, match) for index, line in enumerate(lines) if (match := _OURS.match(line))]
+    if not matches:
         return None
-    index, match = found[-1]
+    index, match = matches[-1]
     kind = getattr(errors, match[1], TailraceError)
     return _read(kind, match[2], lines[index + 1 :])
 

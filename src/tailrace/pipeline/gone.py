@@ -18,15 +18,15 @@ def gone_tables(definition: Definition, captured: Iterable[TableId]) -> list[Tab
         states = stored_states(definition.checkpoint)
     except SparkAloneError:
         return []
-    there, shown = {table.unique for table in captured}, definition.config().naming.shown
-    gone = [name for name, state in states.items() if state.state == GONE and name not in there]
+    captured_names, shown = {table.unique for table in captured}, definition.config().naming.shown
+    gone = [name for name, state in states.items() if state.state == GONE and name not in captured_names]
     return [TableId.of_unique(name, shown) for name in sorted(gone)]
 
 
 def rows_of(target: ReplicaTarget, table: TableId) -> int:
     """How many current rows a replica has; none without a table. Raises SinkError."""
     mode = target.layout.mode
-    found = Target(target.root, table.unique, target.options, target.names).open()
-    if found is None or mode.end is None:
-        return 0 if found is None else found.count()
-    return sum(batch.column(mode.end).null_count for batch in found.scan())
+    replica = Target(target.root, table.unique, target.options, target.names).open()
+    if replica is None or mode.end is None:
+        return 0 if replica is None else replica.count()
+    return sum(batch.column(mode.end).null_count for batch in replica.scan())

@@ -124,16 +124,16 @@ class Lease:
     def acquire(self) -> None:
         """Take the lease, over from an owner that is dead. Raises ConfigError if another run holds it."""
         while not self._file.create(self._owner.content):
-            found = self._file.read()
-            if found is None:  # released meanwhile
+            content = self._file.read()
+            if content is None:  # released meanwhile
                 continue
-            if self._is_dead(found):
+            if self._is_dead(content):
                 self._file.write(self._owner.content)
                 break
         if self._file.settle_seconds:
             time.sleep(self._file.settle_seconds)
-            found = self._file.read()
-            owner = None if found is None else Owner.read(found)
+            content = self._file.read()
+            owner = None if content is None else Owner.read(content)
             if owner is None or owner.token != self._owner.token:
                 raise self._held(owner)
 
@@ -164,16 +164,16 @@ class Lease:
         if self._thread is not None:
             self._thread.join()
         try:
-            found = self._file.read()
-            owner = None if found is None else Owner.read(found)
+            content = self._file.read()
+            owner = None if content is None else Owner.read(content)
             if owner is not None and owner.token == self._owner.token:
                 self._file.delete()
         except TailraceError as error:
             log.warning("the lease is not removed; on this machine the next run takes it over at once: %s", error)
 
-    def _is_dead(self, found: str) -> bool:
+    def _is_dead(self, content: str) -> bool:
         """Whether the owner of a file is dead, after watching it if need be. Raises ConfigError if it lives."""
-        owner = Owner.read(found)
+        owner = Owner.read(content)
         is_alive = None if owner is None else owner.is_alive()
         if is_alive is not None:
             if is_alive:
@@ -190,7 +190,7 @@ class Lease:
             now = self._file.read()
             if now is None:
                 return False
-            if now != found:
+            if now != content:
                 raise self._held(Owner.read(now) or owner)
         return True
 
@@ -215,8 +215,8 @@ class Lease:
     ) -> None:
         while self._waits() and is_needed():
             try:
-                found = self._file.read()
-                owner = self._owner if found is None else Owner.read(found)
+                content = self._file.read()
+                owner = self._owner if content is None else Owner.read(content)
                 if owner is not None and owner.token == self._owner.token:
                     self._owner = replace(saying(self._owner), beat=self._owner.beat + 1)
                     self._file.write(self._owner.content)

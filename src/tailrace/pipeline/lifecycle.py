@@ -23,7 +23,7 @@ _QUIET_SECONDS = 0.5
 
 
 class LifecycleState(Enum):
-    """See the module's table."""
+    """A state of the module's table."""
 
     RUNS = "runs"
     WAITS = "waits"

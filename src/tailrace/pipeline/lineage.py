@@ -156,8 +156,10 @@ def _masked(config: Config, table: TableSchema) -> frozenset[str]:
     if COLUMN_PROPAGATE_SOURCE_TYPE not in config:
         return frozenset()
     masks = ColumnMasks.from_config(config)
-    found = {column.name: masks.of(table.id, column.name, "") for column in table.columns}
-    return frozenset(name for name, mask in found.items() if mask is not None and not isinstance(mask, Propagate))
+    column_masks = {column.name: masks.of(table.id, column.name, "") for column in table.columns}
+    return frozenset(
+        name for name, mask in column_masks.items() if mask is not None and not isinstance(mask, Propagate)
+    )
 
 
 def _outputs(definition: Definition, config: Config, tables: list[_Table]) -> Iterator[OutputDataset]:
@@ -207,7 +209,7 @@ def _columns(tables: list[tuple[_Table, dict[str, str]]]) -> Any:
     from openlineage.client import facet_v2 as facets
 
     kinds = facets.column_lineage_dataset
-    found = dict[str, list[Any]]()
+    sources = dict[str, list[Any]]()
     for table, names in tables:
         for column, name in names.items():
             is_masked = column in table.masked
@@ -218,8 +220,8 @@ def _columns(tables: list[tuple[_Table, dict[str, str]]]) -> Any:
                 is_masked,
             )
             place = kinds.InputField(table.input.namespace, table.input.name, column, [change])
-            found.setdefault(name, []).append(place)
-    return kinds.ColumnLineageDatasetFacet({name: kinds.Fields(fields) for name, fields in found.items()})
+            sources.setdefault(name, []).append(place)
+    return kinds.ColumnLineageDatasetFacet({name: kinds.Fields(fields) for name, fields in sources.items()})
 
 
 def _whole(tables: list[_Table], changes: str) -> Any:
@@ -255,22 +257,22 @@ def _of_job(config: Config) -> dict[str, Any]:
     """The facets of the job: its kind, and what the properties say of it."""
     from openlineage.client import facet_v2 as facets
 
-    found: dict[str, Any] = {
+    job_facets: dict[str, Any] = {
         "jobType": facets.job_type_job.JobTypeJobFacet("STREAMING", "TAILRACE", jobType="PIPELINE")
     }
     description = config[OPENLINEAGE_INTEGRATION_JOB_DESCRIPTION]
     if description:
-        found["documentation"] = facets.documentation_job.DocumentationJobFacet(description)
+        job_facets["documentation"] = facets.documentation_job.DocumentationJobFacet(description)
     tags = [
         facets.tags_job.TagsJobFacetFields(*pair, source="CONFIG")
         for pair in _pairs(config[OPENLINEAGE_INTEGRATION_JOB_TAGS])
     ]
     if tags:
-        found["tags"] = facets.tags_job.TagsJobFacet(tags)
+        job_facets["tags"] = facets.tags_job.TagsJobFacet(tags)
     owners = [facets.ownership_job.Owner(*pair) for pair in _pairs(config[OPENLINEAGE_INTEGRATION_JOB_OWNERS])]
     if owners:
-        found["ownership"] = facets.ownership_job.OwnershipJobFacet(owners)
-    return found
+        job_facets["ownership"] = facets.ownership_job.OwnershipJobFacet(owners)
+    return job_facets
 
 
 def _pairs(items: Iterable[str]) -> list[tuple[str, str]]:

@@ -63,16 +63,16 @@ class LogFile:
 
 def warnings(text: str) -> list[Warned]:
     """Our own messages in lines of a log, each with its further lines."""
-    found: list[Warned] = []
+    messages: list[Warned] = []
     belongs = False
     for line in text.splitlines():
         match = _OURS.fullmatch(line)
         if match:
-            found.append(Warned(match["level"], match["text"]))
+            messages.append(Warned(match["level"], match["text"]))
         elif belongs and line.startswith(_FURTHER):
-            found[-1] = Warned(found[-1].level, f"{found[-1].text}\n{line}")
+            messages[-1] = Warned(messages[-1].level, f"{messages[-1].text}\n{line}")
         belongs = bool(match) or (belongs and line.startswith(_FURTHER))
-    return found
+    return messages
 
 
 def rotate(path: Path) -> None:

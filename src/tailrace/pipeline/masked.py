@@ -32,14 +32,14 @@ def shown(definition: Definition, config: Config) -> dict[str, str]:
     # Under another name than the written one, a property is known by what the reference stands for.
     referenced = {value for name, value in definition.properties().items() if "${" in written.get(name.lower(), "")}
     classes = definition.entry.classes
-    found = {"name": definition.name, "connector.class": classes[0] if classes else definition.entry.name}
+    properties = {"name": definition.name, "connector.class": classes[0] if classes else definition.entry.name}
     for name, value in config.shown().items():
         raw = written.get(name.lower(), "")
         if value == HIDDEN or is_secret_name(name) or ("${" not in raw and value in referenced):
-            found[name] = HIDDEN
+            properties[name] = HIDDEN
         else:
-            found[name] = _USER_INFO.sub(f"{HIDDEN}@", raw if "${" in raw else value)
-    return found
+            properties[name] = _USER_INFO.sub(f"{HIDDEN}@", raw if "${" in raw else value)
+    return properties
 
 
 def without_secrets(text: str, definition: Definition, config: Config) -> str:

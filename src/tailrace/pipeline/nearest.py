@@ -10,13 +10,13 @@ _MOST = 3  # guessed
 
 def meant_tables(name: str, tables: Iterable[str]) -> str | None:
     """A question that names the tables nearest to a name, also to one without its schema; None where none is near."""
-    known = sorted(tables)
+    in_order = sorted(tables)
     given = name.replace('"', "").lower()
-    near = [table for table in known if given in (table.lower(), _own(table))]
-    near = near or difflib.get_close_matches(name, known, n=1)
+    near = [table for table in in_order if given in (table.lower(), _own(table))]
+    near = near or difflib.get_close_matches(name, in_order, n=1)
     if not near:
-        likely = difflib.get_close_matches(given.rpartition(".")[2], map(_own, known), n=1)
-        near = [table for table in known if _own(table) in likely]
+        likely = difflib.get_close_matches(given.rpartition(".")[2], map(_own, in_order), n=1)
+        near = [table for table in in_order if _own(table) in likely]
     return f"Did you mean {' or '.join(near[:_MOST])}?" if near else None
 
 

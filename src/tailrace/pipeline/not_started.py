@@ -82,5 +82,5 @@ def _printed(log: Path, begin: int) -> str | None:
             lines = stream.read().decode(errors="replace").splitlines()
     except OSError:
         return None
-    found = next((line for line in lines if line and not _USUAL.match(line)), None)
-    return None if found is None else _IN_THREAD.sub("", found)[:_LONGEST]
+    unusual = next((line for line in lines if line and not _USUAL.match(line)), None)
+    return None if unusual is None else _IN_THREAD.sub("", unusual)[:_LONGEST]

@@ -39,10 +39,10 @@ def before_start(definition: Definition) -> list[Finding]:
         is_checked = False
     if not is_checked:
         return warnings(definition.config())
-    found = [finding for finding in findings(definition) if finding.ok is not True]
-    problems = [finding for finding in found if finding.ok is False]
+    not_ok = [finding for finding in findings(definition) if finding.ok is not True]
+    problems = [finding for finding in not_ok if finding.ok is False]
     if not problems or position_of(definition).committed is not None:
-        return found
+        return not_ok
     if len(problems) == 1:
         raise SourceError(problems[0].what, where=problems[0].name, remedy=problems[0].remedy)
     lines = [f"{problem.name}: {problem.what}; remedy: {problem.remedy}" for problem in problems]

@@ -43,15 +43,15 @@ class QueryStart:
         """Start the query from what the checkpoint and the sink hold. Raises TailraceError."""
         session, target, checkpoint = self.session, self.target, self.definition.checkpoint
         with self.sentences():
-            known = numbers(session, checkpoint)
-            if known.planned < 0:
+            batch_numbers = numbers(session, checkpoint)
+            if batch_numbers.planned < 0:
                 remove_unfinished(session, checkpoint)
             else:
                 demand_id(session, self.definition)
             if isinstance(target, ParquetSink | JsonLinesSink):
-                refuse_ahead(session, target.path, known.planned)
+                refuse_ahead(session, target.path, batch_numbers.planned)
             if isinstance(target, ReplicaOutput):
-                target.repeated = known.repeated
+                target.repeated = batch_numbers.repeated
             return self._query()
 
     def sentences(self) -> AbstractContextManager[None]:

@@ -54,8 +54,8 @@ def with_id(definition: Definition, error: NoIdError) -> OffsetError:
 
 
 def _remedy(definition: Definition, own: str | None, others: list[str]) -> str:
-    found = own or str(uuid.uuid4())
-    write = f"""printf '{{"id":"{found}"}}' > {definition.checkpoint}/metadata"""
+    new_id = own or str(uuid.uuid4())
+    write = f"""printf '{{"id":"{new_id}"}}' > {definition.checkpoint}/metadata"""
     if own is not None:
         return f"write the id again under which the sink knows the pipeline: {write}"
     if others:
@@ -103,10 +103,10 @@ def _offset(filesystem: fs.FileSystem, file: str) -> dict[str, Any] | None:
     with filesystem.open_input_stream(file) as stream:
         lines = stream.read().decode(errors="replace").splitlines()
     try:
-        found = json.loads(lines[2])
+        offset = json.loads(lines[2])
     except (IndexError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return offset if isinstance(offset, dict) else None
 
 
 def config_now(definition: Definition, config: Config) -> Config:

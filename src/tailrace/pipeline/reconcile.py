@@ -140,33 +140,33 @@ class Reconciler:
 
     def compare(self, table: TableId, part: Callable[[], TablePart] | None = None) -> ComparedTable:
         """Compare one table, or a part of it. What keeps it from being compared is in the report."""
-        found = self._begun(table)
+        compared = self._begun(table)
         for _ in range(_ATTEMPTS):
-            found = self._begun(table)
+            compared = self._begun(table)
             try:
-                self._compare(table, found, part=None if part is None else part())
+                self._compare(table, compared, part=None if part is None else part())
             except ColumnsChanged as error:
-                found.report.reason = error.what
+                compared.report.reason = error.what
                 continue
             except TailraceError as error:
-                found.report.reason = str(error)
+                compared.report.reason = str(error)
             break
-        return found
+        return compared
 
     def glance(self, table: TableId) -> ComparedTable | None:
         """What can be said of a table by reading it once, without waiting; None if that takes a comparison."""
-        found = self._begun(table)
+        compared = self._begun(table)
         try:
-            self._compare(table, found, only_equal=True)
+            self._compare(table, compared, only_equal=True)
         except TailraceError:
             return None
-        return found if found.report.outcome in EQUALS else None
+        return compared if compared.report.outcome in EQUALS else None
 
     def others(self, tables: Sequence[TableId]) -> Iterator[ReconcileReport]:
         """Replicas that no captured table has. Raises SinkError."""
-        known = {table.unique for table in tables}
+        captured = {table.unique for table in tables}
         for name in stored_tables(self._target.root, self._target.options):
-            if name not in known:
+            if name not in captured:
                 yield ReconcileReport(
                     shown(name),
                     "no table of the source",
@@ -183,13 +183,13 @@ class Reconciler:
             report.state, report.why = state.state, [*state.why]
         return ComparedTable(report)
 
-    def examine(self, found: ComparedTable) -> None:
+    def examine(self, compared: ComparedTable) -> None:
         """Decide the keys that were queried, and put the results into the report."""
-        sides, asked, report = found.sides, found.asked, found.report
+        sides, asked, report = compared.sides, compared.asked, compared.report
         assert sides is not None
         assert asked is not None
         outcomes = self._row_outcomes(sides, asked, report)
-        found.wrong = asked.known & (outcomes.kinds >= MISSING)
+        compared.wrong = asked.accepted & (outcomes.kinds >= MISSING)
         counts = {name: int((outcomes.kinds == kind).sum()) for name, kind in _KINDS.items()}
         report.missing, report.surplus, report.different = counts.values()
         report.undecided = int(outcomes.open.sum())
@@ -198,9 +198,9 @@ class Reconciler:
         report.outcome = outcome(report)
 
     def _compare(
-        self, table: TableId, found: ComparedTable, *, only_equal: bool = False, part: TablePart | None = None
+        self, table: TableId, compared: ComparedTable, *, only_equal: bool = False, part: TablePart | None = None
     ) -> None:
-        config, report = self.follower.config, found.report
+        config, report = self.follower.config, compared.report
         if str(table) in self._gone:
             return self._as_gone(report, rows_of(self._target, table))
         report.reason = self._unready(table)
@@ -217,7 +217,7 @@ class Reconciler:
             return None
         layout = self._target.layout
         place = Target(self._target.root, table.unique, self._target.options, layout.names, layout.mode)
-        found.sides = sides = Sides(self.follower.admin, place, schema, self.progress, part)
+        compared.sides = sides = Sides(self.follower.admin, place, schema, self.progress, part)
         surplus = sides.surplus([*layout.metadata.values(), *layout.mode.columns.values()])
         report.not_compared = {**left_out, **_lost(schema), **dict.fromkeys(surplus, _ONLY_HERE), **unlogged}
         report.configured = {
@@ -230,7 +230,7 @@ class Reconciler:
             report.reason = "there is no replica of this table"
         if only_equal:
             return self._glanced(report, sides)
-        return self._by_key(found, sides) if sides.layout.key else self._as_a_whole(report, sides)
+        return self._by_key(compared, sides) if sides.layout.key else self._as_a_whole(report, sides)
 
     def _as_gone(self, report: ReconcileReport, rows: int) -> None:
         """A table that the source has no more: its replica is to be empty, unless rows are kept."""
@@ -260,8 +260,8 @@ class Reconciler:
             return f"a snapshot is to read it (signal {reading[0].signal}); compare it when that is done"
         return None
 
-    def _by_key(self, found: ComparedTable, sides: Sides) -> None:
-        report = found.report
+    def _by_key(self, compared: ComparedTable, sides: Sides) -> None:
+        report = compared.report
         source, horizon = sides.totals()
         is_there = self.follower.reaches(horizon)
         target, totals = sides.target(), sides.target_totals()
@@ -269,20 +269,20 @@ class Reconciler:
         if not differing.any():
             report.outcome = _equal(report)
             return
-        found.asked = sides.ask(suspects(sides.layout, sides.source, target, totals, differing, MOST_KEYS))
-        report.unread = found.asked.suspects.unread
+        compared.asked = sides.ask(suspects(sides.layout, sides.source, target, totals, differing, MOST_KEYS))
+        report.unread = compared.asked.suspects.unread
         if report.unread:
             report.reason = f"of the rows that differ {MOST_KEYS:,} were looked at; a blocking snapshot reads all again"
         if is_there:
-            self.examine(found)
+            self.examine(compared)
         else:
-            self._lags(report, len(found.asked.suspects))
+            self._lags(report, len(compared.asked.suspects))
 
     def _row_outcomes(self, sides: Sides, asked: KeyQuery, report: ReconcileReport) -> RowOutcomes:
         outcomes = RowOutcomes(len(asked.suspects))
-        before, horizon = sides.seen(asked, asked.known)
+        before, horizon = sides.seen(asked, asked.accepted)
         for _ in range(ROUNDS):
-            chosen = outcomes.open & asked.known
+            chosen = outcomes.open & asked.accepted
             if not chosen.any():
                 break
             if not self.follower.reaches(horizon):

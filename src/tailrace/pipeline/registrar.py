@@ -50,14 +50,14 @@ class Shelf:
     def entry(self, table: str, source: TableDescription) -> CatalogEntry | None:
         """The entry of a table as it is now, None where there is no table yet. Raises SinkError."""
         target = Target(self.root, table, self.options, self.names)
-        found = retried(target, target.open)
-        return None if found is None else entry(self.name(table), table, self.place(table), found.schema, source)
+        replica = retried(target, target.open)
+        return None if replica is None else entry(self.name(table), table, self.place(table), replica.schema, source)
 
     def is_empty(self, table: str) -> bool:
         """Whether a table has no row, or is not there. Raises SinkError."""
         target = Target(self.root, table, self.options, self.names)
-        found = retried(target, target.open)
-        return found is None or found.count() == 0
+        replica = retried(target, target.open)
+        return replica is None or replica.count() == 0
 
 
 class Registrar:
@@ -78,7 +78,7 @@ class Registrar:
         self._catalog, self._shelf, self._describe, self._tables, self._note = catalog, shelf, describe, tables, note
         self._lock, self._ended = threading.Lock(), threading.Event()
         self._due: set[str] = set()
-        self._there: Mapping[str, bool] = {}
+        self._is_present: Mapping[str, bool] = {}
         self._is_fresh = False
         self._descriptions: Mapping[str, TableDescription] = {}
         self._has: dict[str, str] = {}
@@ -147,8 +147,10 @@ class Registrar:
         tables = self._tables()
         is_all = time.monotonic() >= self._next
         with self._lock:
-            self._due.update(each for each, is_there in tables.items() if is_all or self._there.get(each) != is_there)
-        self._there, self._is_fresh = tables, False
+            self._due.update(
+                each for each, is_there in tables.items() if is_all or self._is_present.get(each) != is_there
+            )
+        self._is_present, self._is_fresh = tables, False
         if is_all:
             self._ask_source()
             self._has.clear()
@@ -192,29 +194,29 @@ class Registrar:
                 take_away(self._catalog, self._shelf.name(table), table, self._shelf.place(table))
                 self._has.pop(table, None)
             return
-        found = self._entry(table)
-        if found is None or self._has.get(table) == found.digest:
+        described = self._entry(table)
+        if described is None or self._has.get(table) == described.digest:
             return
         if table in self._has or table not in self._descriptions:
             # A new table, or other columns: comments and the key may be others too.
             self._ask_source()
-            found = self._entry(table) or found
-        put(self._catalog, found)
-        self._has[table] = found.digest
-        log.info("the catalog has %s as %s", table, found.name)
+            described = self._entry(table) or described
+        put(self._catalog, described)
+        self._has[table] = described.digest
+        log.info("the catalog has %s as %s", table, described.name)
 
     def _entry(self, table: str) -> CatalogEntry | None:
         return self._shelf.entry(table, self._descriptions.get(table, TableDescription()))
 
     def _tell(self) -> None:
-        found = self.problems
-        if found == self._noted:
+        problems = self.problems
+        if problems == self._noted:
             return
-        for problem in found:
+        for problem in problems:
             if problem not in (self._noted or ()):
                 log.warning("%s", problem)
         try:
-            self._note(found)
+            self._note(problems)
         except TailraceError as error:
             log.warning("what the catalog lacks is not written down: %s", error)
-        self._noted = found
+        self._noted = problems

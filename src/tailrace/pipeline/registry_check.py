@@ -30,9 +30,9 @@ def check(definition: Definition) -> Iterator[Finding]:
     records: a warning says so.
     """
     config = definition.config()
-    found, events = forms(config), of_cloud_events(config)
+    registry_forms, events = forms(config), of_cloud_events(config)
     try:
-        for text in reached([*found, *events]):
+        for text in reached([*registry_forms, *events]):
             yield Finding(_NAME, True, text)
     except SinkError as error:
         yield _problem(error)
@@ -40,15 +40,15 @@ def check(definition: Definition) -> Iterator[Finding]:
     if events:
         yield _unasked("the schemas that CloudEvents make are known with the first records")
     by_value = makes_events_of_values(config)
-    if not found and not by_value:
+    if not registry_forms and not by_value:
         return
     try:
         outcomes = Outcomes(config, definition.package().source_block(config), parse(definition.steps_text()))
         made = {str(table.id): outcomes.of(table) for table in _tables(definition)}
     except SourceError:  # the check of the database says why
         return
-    if found:
-        yield from _asked(made, found)
+    if registry_forms:
+        yield from _asked(made, registry_forms)
     if by_value:
         yield from _without_events(made)
 
@@ -73,12 +73,12 @@ def _shown(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
-def _asked(made: Mapping[str, list[Records] | None], found: Sequence[RegistryForm]) -> Iterator[Finding]:
+def _asked(made: Mapping[str, list[Records] | None], registry_forms: Sequence[RegistryForm]) -> Iterator[Finding]:
     """What the registry says of the schemas under which the records of the captured tables leave."""
     unknown = [table for table, records in made.items() if records is None]
     if unknown:
         yield _unasked(f"what the transforms make of {_shown(unknown)} depends on the values of rows")
-    wanted = list(schemas(found, (each for records in made.values() for each in records or ())))
+    wanted = list(schemas(registry_forms, (each for records in made.values() for each in records or ())))
     problems = [problem for each in wanted if (problem := each.problem()) is not None]
     yield from map(_problem, problems)
     if wanted and not problems:

@@ -42,8 +42,8 @@ def states_of(
         text = checkpoint_file(session, f"{definition.checkpoint}/offsets", str(batch)).read()
         # A version line, a line of metadata, and the offset of the one source.
         lines = (text or "").splitlines()
-        found: dict[str, Any] | None = json.loads(lines[2]) if len(lines) > 2 else None
-        return found
+        last_offset: dict[str, Any] | None = json.loads(lines[2]) if len(lines) > 2 else None
+        return last_offset
 
     return TableStates(
         file=checkpoint_file(session, definition.checkpoint, FILE),

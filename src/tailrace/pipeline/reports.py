@@ -44,8 +44,8 @@ class Reports:
         """The reports since the last call, in order."""
         with self._lock:
             self._look()
-            found, self._untold = self._untold, []
-            return found
+            untold, self._untold = self._untold, []
+            return untold
 
     def _look(self) -> None:
         newest = self._java.lastProgress()
@@ -59,8 +59,8 @@ class Reports:
                 break
             texts.insert(0, each)
         self._text = texts[-1]
-        found = [json.loads(each) for each in texts]
-        self._last = found[-1]
-        if self._latest is not None and found[-1].get("sources"):
-            found[-1]["sources"][0]["latestOffset"] = self._latest.read(offset_of(found[-1], "endOffset"))
-        self._untold += found
+        reports = [json.loads(each) for each in texts]
+        self._last = reports[-1]
+        if self._latest is not None and reports[-1].get("sources"):
+            reports[-1]["sources"][0]["latestOffset"] = self._latest.read(offset_of(reports[-1], "endOffset"))
+        self._untold += reports

@@ -108,11 +108,11 @@ def clock_set_back(seconds: float) -> TailraceError:
     )
 
 
-def restart_warnings(found: Restarted | None, now: float) -> tuple[Finding, ...]:
+def restart_warnings(restarted: Restarted | None, now: float) -> tuple[Finding, ...]:
     """A warning for a while after a restart, as what was the matter may be of use although it has passed."""
-    if found is None or now - found.at > _SHOWN_SECONDS:
+    if restarted is None or now - restarted.at > _SHOWN_SECONDS:
         return ()
-    at = datetime.fromtimestamp(found.at, timezone.utc).strftime("%H:%M:%S")
-    how_often = "once" if found.number == 1 else f"{found.number:,} times"
-    what = f"the query was started again {how_often} in this run, last at {at} UTC, after: {found.why}"
-    return (Finding("restart", None, what, found.remedy or "none if it does not come again; else see the log"),)
+    at = datetime.fromtimestamp(restarted.at, timezone.utc).strftime("%H:%M:%S")
+    how_often = "once" if restarted.number == 1 else f"{restarted.number:,} times"
+    what = f"the query was started again {how_often} in this run, last at {at} UTC, after: {restarted.why}"
+    return (Finding("restart", None, what, restarted.remedy or "none if it does not come again; else see the log"),)

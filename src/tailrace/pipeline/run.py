@@ -165,11 +165,11 @@ class Run:
         """Seconds until the next restart; None if there is none, also where the checkpoint cannot be read."""
         try:
             with self._start.sentences():
-                known = numbers(self._session, self._definition.checkpoint)
+                batch_numbers = numbers(self._session, self._definition.checkpoint)
         except TailraceError as failure:
             log.warning("the query is not started again, as its checkpoint cannot be read: %s", failure)
             return None
-        return self._restarts.pause(known.planned, known.committed)
+        return self._restarts.pause(batch_numbers.planned, batch_numbers.committed)
 
     def _start_again(self, cause: TailraceError) -> None:
         if self._life.state not in (LifecycleState.RUNS, LifecycleState.WAITS):

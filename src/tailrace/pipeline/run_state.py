@@ -73,8 +73,8 @@ class RunState:
     @property
     def caught_up(self) -> float | None:
         """When the log last ended where the pipeline has read to, as its run saw it; None if that is unknown."""
-        known = self.owner or self.last
-        return None if known is None else known.caught_up
+        run = self.owner or self.last
+        return None if run is None else run.caught_up
 
     @property
     def restarted(self) -> Restarted | None:

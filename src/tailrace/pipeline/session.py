@@ -180,11 +180,11 @@ def check_java() -> tuple[str, str]:
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     printed = _printed_version(java) if java else ""
     match = re.search(r'version "(?:1\.)?(\d+)', printed)
-    found = int(match[1]) if match else None
-    if java is not None and found is not None and found >= LOWEST_JAVA:
+    version = int(match[1]) if match else None
+    if java is not None and version is not None and version >= LOWEST_JAVA:
         return java, printed
-    what = "Spark needs Java" if found is None else f"Spark needs a newer Java than {found}, which {java} is"
-    if home and found is None:
+    what = "Spark needs Java" if version is None else f"Spark needs a newer Java than {version}, which {java} is"
+    if home and version is None:
         raise TailraceError(
             f"JAVA_HOME is {home}, and {java} cannot be run",
             remedy=f"set JAVA_HOME to the folder of a Java {LOWEST_JAVA} or newer, or unset it to search PATH",

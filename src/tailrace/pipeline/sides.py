@@ -26,11 +26,11 @@ class ColumnsChanged(SourceError):
 
 @dataclass(frozen=True)
 class KeyQuery:
-    """Keys whose rows differed, with their texts for queries of the source; `known` are those that it accepts."""
+    """Keys whose rows differed, with their texts for queries of the source; `accepted` are those that it accepts."""
 
     suspects: Suspects
     texts: list[Key]
-    known: Flags
+    accepted: Flags
 
 
 class Doing:
@@ -102,9 +102,9 @@ class Sides:
         self._doing = doing or Doing()
         self._part = part
 
-    def surplus(self, known: Collection[str]) -> list[str]:
+    def surplus(self, expected: Collection[str]) -> list[str]:
         """The columns that the replica alone has, without some that it is to have."""
-        names = {*self.table.row_type.names, *known}
+        names = {*self.table.row_type.names, *expected}
         return [name for name in self._columns if name not in names]
 
     def source(self) -> Iterator[Digests]:
@@ -141,8 +141,8 @@ class Sides:
         with self._admin.now() as now:
             wanted = now.texts(suspects.keys)
             table = now.table(self.table.id)
-            found = list(now.understood(table, self.layout.key, wanted)) if wanted else [suspects.keys]
-        hashes = self.layout.key_hashes(pa.concat_tables(found))
+            keys = list(now.understood(table, self.layout.key, wanted)) if wanted else [suspects.keys]
+        hashes = self.layout.key_hashes(pa.concat_tables(keys))
         return KeyQuery(suspects, wanted, hashes == suspects.hashes)
 
     def seen(self, asked: KeyQuery, chosen: Flags) -> tuple[SeenRows, Position]:
@@ -151,18 +151,18 @@ class Sides:
         wanted = [asked.texts[place] for place in np.flatnonzero(chosen)]
         with self._admin.now() as now:
             self._verify(now)
-            for found, version in now.rows_of(self.table, self.layout.key, wanted):
-                digests = self.layout.digests(found)
-                places, known = asked.suspects.places(digests.keys)
-                rows[places[known]] = digests.whole[known]
-                versions[places[known]] = value_hashes(version)[known]
+            for table_rows, version in now.rows_of(self.table, self.layout.key, wanted):
+                digests = self.layout.digests(table_rows)
+                places, is_place = asked.suspects.places(digests.keys)
+                rows[places[is_place]] = digests.whole[is_place]
+                versions[places[is_place]] = value_hashes(version)[is_place]
             return SeenRows(rows, versions), now.horizon
 
     def held(self, suspects: Suspects) -> Hashes:
         """What the target holds now of some keys: the hashes of their rows, 0 where there is none."""
         rows = np.zeros(len(suspects), np.uint64)
-        found = [(digests.keys, digests.whole) for digests in self.target().rows_of(suspects.hashes)]
-        keys, whole = one_a_key([pair[0] for pair in found], [pair[1] for pair in found])
+        hashes = [(digests.keys, digests.whole) for digests in self.target().rows_of(suspects.hashes)]
+        keys, whole = one_a_key([pair[0] for pair in hashes], [pair[1] for pair in hashes])
         rows[suspects.places(keys)[0]] = whole
         return rows
 

@@ -38,8 +38,8 @@ def check(definition: Definition, admin: Admin) -> list[Finding]:
     properties = {**target.properties, "bootstrap.servers": target.bootstrap_servers}
     settings = Settings(properties, target.transactional_id_prefix, target.state_topic)
     Creation.of(definition.config())  # raises for what the tasks would fail of
-    found = preflight.check(settings, _topics(definition, admin), transactions=target.delivery == "exactly-once")
-    return [*found, *registry_check.check(definition)]
+    findings = preflight.check(settings, _topics(definition, admin), transactions=target.delivery == "exactly-once")
+    return [*findings, *registry_check.check(definition)]
 
 
 def _replica(definition: Definition, target: ReplicaTarget, admin: Admin) -> list[Finding]:
@@ -142,10 +142,10 @@ def captured_now(definition: Definition) -> list[TableId]:
 
 def _collisions(tables: Iterable[TableId], names: Names) -> Iterator[Finding]:
     """Tables that would have one folder, each pair."""
-    known: dict[str, TableId] = {}
+    table_of: dict[str, TableId] = {}
     for table in tables:
         name = table_folder(table.unique, names)
-        other = known.setdefault(name, table)
+        other = table_of.setdefault(name, table)
         if other != table:
             yield Finding(
                 "replica",

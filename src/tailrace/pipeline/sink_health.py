@@ -42,8 +42,8 @@ class _Folder:
         self._definition = definition
 
     def look(self, seconds: float) -> tuple[str, bool] | None:
-        found = next(folder(self._definition), None)
-        return None if found is None else (found.what, True)
+        problem_of_folder = next(folder(self._definition), None)
+        return None if problem_of_folder is None else (problem_of_folder.what, True)
 
 
 def probe(definition: Definition) -> tuple[SinkProbe, str] | None:
@@ -63,12 +63,12 @@ def probe(definition: Definition) -> tuple[SinkProbe, str] | None:
 def problem(definition: Definition) -> Finding | None:
     """Why the sink cannot be reached at this moment, for `status`."""
     try:
-        found = probe(definition)
+        unreached = probe(definition)
     except SinkError as error:
         return Finding(SINK, False, error.what, error.remedy)
-    if found is None:
+    if unreached is None:
         return None
-    asks, remedy = found
+    asks, remedy = unreached
     said: list[tuple[str, bool] | None] = []
     asker = threading.Thread(target=lambda: said.append(asks.look(_COMMAND_SECONDS)), name="sink", daemon=True)
     asker.start()
@@ -111,13 +111,13 @@ class SinkWatch:
 
     def _watch(self, definition: Definition) -> None:
         try:
-            found = probe(definition)
+            unreached = probe(definition)
         except SinkError as error:
             log.info("the sink is not watched: %s", error)
             return
-        if found is None:
+        if unreached is None:
             return
-        asks, self._remedy = found
+        asks, self._remedy = unreached
         was_late = False
         while not self._ended.wait(_PAUSE_SECONDS):
             self._asked = time.monotonic()

@@ -70,17 +70,20 @@ class SnapshotWatch:
         """How many tasks the query's running job has, how many of them are done, and how many run."""
         jobs = [self._tracker.getJobInfo(job) for job in self._tracker.getJobIdsForGroup(self._group)]
         stages = [id_ for job in jobs if job is not None and job.status == "RUNNING" for id_ in job.stageIds]
-        found = [info for id_ in stages if (info := self._tracker.getStageInfo(id_)) is not None]
-        done, active = (sum(info.numCompletedTasks for info in found), sum(info.numActiveTasks for info in found))
-        return sum(info.numTasks for info in found), done, active
+        stage_infos = [info for id_ in stages if (info := self._tracker.getStageInfo(id_)) is not None]
+        done, active = (
+            sum(info.numCompletedTasks for info in stage_infos),
+            sum(info.numActiveTasks for info in stage_infos),
+        )
+        return sum(info.numTasks for info in stage_infos), done, active
 
 
 def estimate(admin: Admin, config: Config) -> tuple[int, int]:
     """How many tables the snapshot reads, and how many rows the server thinks they have."""
     wanted = TableFilter.from_config(config)
     try:
-        found = [one for one in admin.overview() if wanted.snapshots(one.id)]
+        tables = [table for table in admin.overview() if wanted.snapshots(table.id)]
     except SourceError:
         # Busy or unreachable for the moment: the pipeline itself will report it.
-        found = []
-    return len(found), sum(one.rows for one in found)
+        tables = []
+    return len(tables), sum(table.rows for table in tables)

@@ -37,7 +37,7 @@ def _properties(given: dict[str, str]) -> dict[str, str]:
 def _partitions(value: object) -> object:
     """A list of columns is that of all tables; names and expressions are looked at before any table is made."""
     given = value if isinstance(value, Mapping) else {".*": value}
-    found: dict[str, tuple[str, ...]] = {}
+    columns_by_table: dict[str, tuple[str, ...]] = {}
     for name, columns in given.items():
         names = [columns] if isinstance(columns, str) else columns
         if not isinstance(names, list) or not names or not all(isinstance(each, str) and each for each in names):
@@ -48,8 +48,8 @@ def _partitions(value: object) -> object:
             re.compile(str(name))
         except re.error as error:
             raise ValueError(f"{name} is no regular expression: {error}") from error
-        found[str(name)] = tuple(names)
-    return found
+        columns_by_table[str(name)] = tuple(names)
+    return columns_by_table
 
 
 TableProperties = Annotated[dict[str, Annotated[str, BeforeValidator(_property)]], AfterValidator(_properties)]

@@ -29,8 +29,8 @@ class TableLook:
         """Note which tables are captured no longer; `query` is the id of the query that writes the replica."""
         states = self._target.states
         before = states.tables
-        known = {name for name, state in before.items() if state.state != GONE}
-        is_same = self._compared is not None and known <= self._compared
+        present = {name for name, state in before.items() if state.state != GONE}
+        is_same = self._compared is not None and present <= self._compared
         if is_same or time.monotonic() < self._next:
             return
         self._next = time.monotonic() + _PAUSE_SECONDS
@@ -39,4 +39,4 @@ class TableLook:
             # The answer is older than what was written meanwhile.
             newer = states.tables.keys() - before.keys()
             states.captured([*captured, *newer], self._target.others(query, captured))
-            self._compared = known.intersection(captured)
+            self._compared = present.intersection(captured)

@@ -201,28 +201,28 @@ class TableStates:
 
     def _last(self, name: str, why: str) -> None:
         """Note why a table stays incomplete whatever is read, or that nothing keeps it incomplete any more."""
-        known = self._tables.get(name)
-        if why and (known is None or why not in known.why):
+        state = self._tables.get(name)
+        if why and (state is None or why not in state.why):
             self._event(name, TableEvent.LACKING, why=why)
-        known = self._tables.get(name)
-        if known is not None and known.lasting != why:
-            reasons = tuple(each for each in known.why if each != known.lasting or each == why)
-            self._tables[name] = replace(known, lasting=why, why=reasons)
+        state = self._tables.get(name)
+        if state is not None and state.lasting != why:
+            reasons = tuple(each for each in state.why if each != state.lasting or each == why)
+            self._tables[name] = replace(state, lasting=why, why=reasons)
 
-    def _rename(self, known: TableState | None, old: str, new: str) -> None:
+    def _rename(self, state: TableState | None, old: str, new: str) -> None:
         """Rows of a table that was incomplete are as incomplete under another name, and the others as complete."""
-        reasons = () if known is None else known.left_behind
+        reasons = () if state is None else state.left_behind
         if reasons:
             self._event(new, TableEvent.LACKING, why=f"it was {shown(old)}, which was incomplete: {'; '.join(reasons)}")
         else:
             self._event(new, TableEvent.RENAMED)
 
     def _event(self, name: str, event: TableEvent, *, why: str | None = None, request: str | None = None) -> None:
-        now, known = self.clock(), self._tables.get(name)
-        if known is None:
+        now, state = self.clock(), self._tables.get(name)
+        if state is None:
             self._tables[name] = first(event, now, why=why, request=request)
         else:
-            self._tables[name] = known.after(event, now, why=why, request=request)
+            self._tables[name] = state.after(event, now, why=why, request=request)
 
     def _follow_requests(self, batch: int) -> None:
         """End the readings that the offset of a micro-batch no longer has: they are done, or were stopped."""
@@ -242,7 +242,7 @@ class TableStates:
             if state.request.startswith(SNAPSHOT):
                 self._tables[name] = state if shown(name) in left else state.after(TableEvent.ENDED, self.clock())
                 continue
-            why = next((one.why for one in progress.incomplete if one.table == shown(name)), None)
+            why = next((incomplete.why for incomplete in progress.incomplete if incomplete.table == shown(name)), None)
             self._event(name, TableEvent.STOPPED, why=why)
             if self.discard is not None:
                 self.discard(name)
@@ -271,15 +271,15 @@ class TableStates:
     def _tell(self, before: Mapping[str, TableState]) -> None:
         """Log and notify what has changed."""
         for name, state in self._tables.items():
-            known = before.get(name)
-            if known is not None and (known.state, known.why, known.again) == (state.state, state.why, state.again):
+            former = before.get(name)
+            if former is not None and (former.state, former.why, former.again) == (state.state, state.why, state.again):
                 continue
             reasons = "; ".join(state.again or state.why)
-            if state.state == INCOMPLETE or (state.again and (known is None or state.again != known.again)):
+            if state.state == INCOMPLETE or (state.again and (former is None or state.again != former.again)):
                 log.warning("%s is incomplete: %s; %s", shown(name), reasons, takes(state, self.reaction))
-            elif state.state == COMPLETE and known is not None and known.is_lacking:
+            elif state.state == COMPLETE and former is not None and former.is_lacking:
                 log.warning("%s is complete again", shown(name))
-            elif state.state == GONE and known is not None and known.state != GONE:
+            elif state.state == GONE and former is not None and former.state != GONE:
                 log.warning("%s is gone: the source has no such table any more, or it is not captured", shown(name))
             else:
                 continue

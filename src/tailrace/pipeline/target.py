@@ -26,7 +26,7 @@ from tailrace.sinks.counts import Counts
 from tailrace.sinks.files import JsonLinesSink, ParquetSink
 from tailrace.sinks.kafka.sink import KafkaSink
 from tailrace.sinks.null import NullSink
-from tailrace.sinks.replica.aside import SetAside, found
+from tailrace.sinks.replica.aside import SetAside, tables_set_aside
 from tailrace.sinks.replica.complete import ALL
 from tailrace.sinks.replica.complete import write as write_complete
 from tailrace.sinks.replica.others import other_tables
@@ -111,14 +111,14 @@ class ReplicaOutput:
         """A writer that merges each micro-batch of `frame` into the tables. Raises TailraceError for the engine."""
         if self.target.engine == "spark":
             demand_delta(frame.sparkSession.version)
-        self.set_aside = found(self.target.root, self.target.options, self.target.names)
+        self.set_aside = tables_set_aside(self.target.root, self.target.options, self.target.names)
         for name in self.aside:
             frame = frame.where(~frame["table"].eqNullSafe(name))
         return frame.writeStream.foreachBatch(self._write if self.watch is None else self._write_watched)
 
-    def others(self, query_id: str, known: Iterable[str]) -> list[str]:
+    def others(self, query_id: str, captured: Iterable[str]) -> list[str]:
         """The tables that the query has written, without those of these unique names. Raises SinkError."""
-        return other_tables(self.target.root, self.target.options, self.target.names, query_id, known)
+        return other_tables(self.target.root, self.target.options, self.target.names, query_id, captured)
 
     def publish(self, pipeline: str, complete: Completeness) -> None:
         """Write up to which time the tables are complete into a table beside them. Raises SinkError."""
@@ -141,7 +141,7 @@ class ReplicaOutput:
         if self.registrar is not None:
             names = (*reports, *(each.renamed_from for each in reports.values() if each.renamed_from is not None))
             self.registrar.written(names)
-        self.set_aside = found(target.root, target.options, target.names)
+        self.set_aside = tables_set_aside(target.root, target.options, target.names)
         failpoint.reach("after-write")
         changed = {table: report.upserted + report.deleted for table, report in reports.items()}
         self.written[batch_id] = sum(changed.values())

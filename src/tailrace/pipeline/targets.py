@@ -104,7 +104,7 @@ OutOfRange = Literal["error", "null", "text"]
 def _distinct(names: dict[str, str]) -> dict[str, str]:
     """Delta and catalogs ignore the case of columns' names."""
     for kind, name in names.items():
-        other = next((each for each, known in names.items() if each != kind and known.lower() == name.lower()), None)
+        other = next((each for each, shown in names.items() if each != kind and shown.lower() == name.lower()), None)
         if other is not None:
             raise ValueError(f"{other} and {kind} have one name, {name}; give each a name of its own")
     return names
@@ -246,10 +246,10 @@ class ReplicaTarget(Section):
 
     def _catalog_problem(self) -> str | None:
         """What is wrong of a catalog of Delta tables."""
-        found = problem(self.catalog, self.namespace)
-        if found is None and self.names == "source":
+        what = problem(self.catalog, self.namespace)
+        if what is None and self.names == "source":
             return f"a catalog of type {self.catalog['type']} needs `names: catalog`"
-        return found
+        return what
 
     @property
     def has_catalog(self) -> bool:

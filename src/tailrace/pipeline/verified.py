@@ -53,9 +53,9 @@ class Verified:
         return self if key == self.key else Verified.again(self, key)
 
     @staticmethod
-    def again(known: Verified, key: tuple[str, ...]) -> Verified:
+    def again(verified: Verified, key: tuple[str, ...]) -> Verified:
         """A pass that begins, after what is known of those before."""
-        kept = {name: getattr(known, name) for name in ("up_to", "ended", "differs", "since", "why", "not_compared")}
+        kept = {name: getattr(verified, name) for name in ("up_to", "ended", "differs", "since", "why", "not_compared")}
         return Verified(key=key, **kept)
 
 

@@ -37,10 +37,10 @@ def act(signal: Signal, offset: dict[str, Any]) -> None:
             *(signal.id, signal.type),
         )
         return
-    found = entry_points(group=GROUP, name=signal.type)
-    if not found:
+    entries = entry_points(group=GROUP, name=signal.type)
+    if not entries:
         log.warning("signal %s is ignored: its type %r is unknown", signal.id, signal.type)
-    for entry in found:
+    for entry in entries:
         _call(entry, signal, offset)
 
 

@@ -38,25 +38,25 @@ def change(server: OnDemandSnapshots, config: Config, signal: Signal, progress: 
     names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
     tables = [table_named(config, name) for name in names]
     if signal.type == ADD:
-        found = server.existing(tables)
+        existing = server.existing(tables)
     else:
         present = server.tables(replace(config, tables=progress.tables))
-        found = [table for table in tables if table in present]
+        existing = [table for table in tables if table in present]
     for table in tables:
-        if table not in found:
+        if table not in existing:
             log.warning("signal %s: there is no table %s", signal.id, table)
-    if not found:
+    if not existing:
         log.warning("signal %s is ignored, it names no table: %s", signal.id, signal.shown)
         return progress
-    decided = dict(progress.tables) | {table.written: signal.type == ADD for table in found}
+    decided = dict(progress.tables) | {table.written: signal.type == ADD for table in existing}
     changed = settled(config, replace(progress, tables=tuple(decided.items())))
     if len(changed.tables) > MOST_TABLES:
         what = f"more than {MOST_TABLES:,} tables would be added or removed beside what the filters say"
         raise SignalError(what, remedy="change the filters instead, and start the pipeline again")
     if signal.type == ADD:
-        return _added(server, config, signal, progress, changed, found)
-    server.exclude(config, found)
-    return changed.without([str(table) for table in found])
+        return _added(server, config, signal, progress, changed, existing)
+    server.exclude(config, existing)
+    return changed.without([str(table) for table in existing])
 
 
 def settled(config: Config, progress: Progress) -> Progress:

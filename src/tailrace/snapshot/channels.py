@@ -158,9 +158,9 @@ class _Folder:
         try:
             # An object store is asked for the region of its bucket at each opening.
             system, root = self._place = self._place or located(self._location)
-            found = system.get_file_info(fs.FileSelector(root, allow_not_found=True))
+            files = system.get_file_info(fs.FileSelector(root, allow_not_found=True))
             taken: list[tuple[str, str]] = []
-            for file in sorted(found, key=lambda file: file.base_name):
+            for file in sorted(files, key=lambda file: file.base_name):
                 if not self._is_one(file.base_name) or file.type != fs.FileType.File:
                     continue
                 if file.base_name in done:

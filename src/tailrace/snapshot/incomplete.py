@@ -40,18 +40,18 @@ class Incomplete:
         return Incomplete(node["table"], node["why"], node["since_ms"], node["of_keys"])
 
 
-def with_table(known: tuple[Incomplete, ...], table: Incomplete) -> tuple[Incomplete, ...]:
+def with_table(entries: tuple[Incomplete, ...], table: Incomplete) -> tuple[Incomplete, ...]:
     """The tables and one more; of a table that is known already the newer reason counts."""
-    before = [one for one in known if one.table == table.table]
-    of_keys = table.of_keys and all(one.of_keys for one in before)
-    others = tuple(one for one in known if one.table != table.table)
+    before = [entry for entry in entries if entry.table == table.table]
+    of_keys = table.of_keys and all(entry.of_keys for entry in before)
+    others = tuple(entry for entry in entries if entry.table != table.table)
     if len(others) >= MOST_TABLES:
-        return known
+        return entries
     return (*others, Incomplete(table.table, table.why[:_LONGEST_REASON], table.since_ms, of_keys))
 
 
 def without_tables(
-    known: tuple[Incomplete, ...], names: Container[str], *, of_keys: bool = False
+    entries: tuple[Incomplete, ...], names: Container[str], *, of_keys: bool = False
 ) -> tuple[Incomplete, ...]:
     """The tables without those named; with `of_keys` only those that lack nothing but the rows of some keys go."""
-    return tuple(one for one in known if one.table not in names or (of_keys and not one.of_keys))
+    return tuple(entry for entry in entries if entry.table not in names or (of_keys and not entry.of_keys))

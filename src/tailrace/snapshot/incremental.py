@@ -142,9 +142,11 @@ class IncrementalSnapshots:
         """
         if request.keys is not None:
             fence = table.fence()
-            found = table.rows_of(request.keys)
-            log.info("incremental snapshot of %s: %d keys, %d rows", request.table, len(request.keys), len(found[0]))
-            return progress.without_present(), found, fence
+            row_images = table.rows_of(request.keys)
+            log.info(
+                "incremental snapshot of %s: %d keys, %d rows", request.table, len(request.keys), len(row_images[0])
+            )
+            return progress.without_present(), row_images, fence
         page = table.page(request.condition, request.surrogate)
         page.check()
         key = page.key_text

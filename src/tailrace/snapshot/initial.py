@@ -52,10 +52,10 @@ class InitialSnapshot:
         captured = {str(table) for table in self._server.tables(self.config)}
         for what, remedy in unmatched(self.config, captured):
             log.warning("%s; remedy: %s", what, remedy)
-        found = self._server.sizes(self.config)
-        if fits(self.config, found):
+        sizes = self._server.sizes(self.config)
+        if fits(self.config, sizes):
             return None
-        return Reading(SnapshotPlace(tuple(name for name, _ in found), is_whole=True))
+        return Reading(SnapshotPlace(tuple(name for name, _ in sizes), is_whole=True))
 
     @property
     def has_begun(self) -> bool:

@@ -50,18 +50,18 @@ def matching(expressions: Sequence[str], names: Sequence[str], *, ignore_case: b
             f"its regular expressions cannot be matched with {len(names)} tables within {MATCHING_SECONDS:.0f} s",
             remedy="write the names of the tables, or expressions without nested repetitions",
         ) from error
-    found: list[list[str] | str] = json.loads(done.stdout)
-    return found
+    matches: list[list[str] | str] = json.loads(done.stdout)
+    return matches
 
 
 def matched(patterns: list[str], names: list[str], ignore_case: bool) -> list[list[str] | str]:
-    """See `matching`; of Python's patterns, and without a limit. Its source is run by itself."""
+    """The same of Python's patterns, and without a limit. `matching` runs its source in another process."""
     flags = re.ASCII | (re.IGNORECASE if ignore_case else 0)
-    found: list[list[str] | str] = []
+    matches: list[list[str] | str] = []
     for pattern in patterns:
         try:
             compiled = re.compile(pattern, flags)
-            found.append([name for name in names if compiled.fullmatch(name)])
+            matches.append([name for name in names if compiled.fullmatch(name)])
         except (re.error, OverflowError, RecursionError) as error:  # noqa: PERF203  # each may be wrong by itself
-            found.append(str(error))
-    return found
+            matches.append(str(error))
+    return matches

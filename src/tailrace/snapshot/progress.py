@@ -99,7 +99,7 @@ class Progress:
             "tables": dict(self.tables),
             "wait": self.wait,
             "key": self.key,
-            **({"incomplete": [one.to_json() for one in self.incomplete]} if self.incomplete else {}),
+            **({"incomplete": [table.to_json() for table in self.incomplete]} if self.incomplete else {}),
             **({"warnings": list(self.warnings)} if self.warnings else {}),
         }
 
@@ -184,14 +184,18 @@ class Progress:
 
     def _blocking(self) -> dict[int, TableRequest]:
         """What the next blocking snapshot reads, by the places in the queue: one signal's tables, each once."""
-        found: dict[int, TableRequest] = {}
+        requests: dict[int, TableRequest] = {}
         for place, request in enumerate(self.queue):
-            others = [one for one in found.values() if one.signal != request.signal or one.table == request.table]
+            others = [
+                earlier
+                for earlier in requests.values()
+                if earlier.signal != request.signal or earlier.table == request.table
+            ]
             if request.kind == BLOCKING and not others:
-                found[place] = request
-            elif found or not self.paused:
+                requests[place] = request
+            elif requests or not self.paused:
                 break
-        return found
+        return requests
 
     def without_blocking(self) -> tuple[Progress, tuple[TableRequest, ...]]:
         """The state once the next blocking snapshot is read, and its requests, of different tables each."""
@@ -208,11 +212,11 @@ class Progress:
 
     def asked(self, signal: Signal, tables: Iterable[TableId]) -> Progress:
         """The state after a signal about snapshots."""
-        known = list(tables)
+        captured = list(tables)
         if signal.type == signals.EXECUTE:
-            return self.asking(signals.requests(signal, known))
+            return self.asking(signals.requests(signal, captured))
         if signal.type == signals.STOP:
-            return self._stopped(signal, known)
+            return self._stopped(signal, captured)
         return replace(self, paused=signal.type == signals.PAUSE)._with(self.queue)
 
     def asking(self, requests: Iterable[TableRequest]) -> Progress:
@@ -237,23 +241,23 @@ class Progress:
 
     def lacking(self, table: str, why: str, *, of_keys: bool = False) -> Progress:
         """The state in which a table is incomplete."""
-        found = Incomplete(table, why, time.time_ns() // 1_000_000, of_keys)
-        return replace(self, incomplete=with_table(self.incomplete, found))
+        incomplete = Incomplete(table, why, time.time_ns() // 1_000_000, of_keys)
+        return replace(self, incomplete=with_table(self.incomplete, incomplete))
 
     def _stopped(self, signal: Signal, tables: list[TableId]) -> Progress:
         content = signal.content()
         if content is None:
             return self
-        known = {request.table for request in self.queue}
+        requested = {request.table for request in self.queue}
         incomplete = {table.table for table in self.incomplete}
-        if not known | incomplete:
+        if not requested | incomplete:
             log.warning("signal %s is ignored: no snapshot is running that could be stopped", signal.id)
             return self
-        names = list(known)
+        names = list(requested)
         if content.get("data-collections"):
-            names = signals.collections(signal, content, [*map(str, tables), *known, *incomplete])
+            names = signals.collections(signal, content, [*map(str, tables), *requested, *incomplete])
         for name in names:
-            if name not in known | incomplete:
+            if name not in requested | incomplete:
                 log.warning("signal %s: %s is not part of the snapshot", signal.id, name)
         return self.without(names)
 
@@ -266,11 +270,11 @@ class Progress:
         return replace(state._at_next(), undo=None)._with(left)
 
 
-def _asked_again(known: tuple[Incomplete, ...], requests: tuple[TableRequest, ...]) -> tuple[Incomplete, ...]:
+def _asked_again(incomplete: tuple[Incomplete, ...], requests: tuple[TableRequest, ...]) -> tuple[Incomplete, ...]:
     """The incomplete tables that stay so when these requests are carried out."""
     whole = {request.table for request in requests if request.keys is None}
     some = {request.table for request in requests if request.keys is not None}
-    return without_tables(without_tables(known, whole), some, of_keys=True)
+    return without_tables(without_tables(incomplete, whole), some, of_keys=True)
 
 
 def _size(requests: tuple[TableRequest, ...]) -> int:

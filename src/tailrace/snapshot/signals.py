@@ -140,8 +140,8 @@ def table_of(config: Config, name: str, leading: tuple[str, ...] = ()) -> TableI
     shown, database = config.naming.shown, config.get(DATABASE_DBNAME, "")
     leading = leading or tuple(name.split(".")[: len(shown) - 1])
     parts = (*leading, name[len(".".join(leading)) + 1 :])
-    known = {"database": database, "schema": ""} | dict(zip(shown, parts, strict=False))
-    return TableId(known["database"], known["schema"], known.get("table", ""), shown)
+    part_by_name = {"database": database, "schema": ""} | dict(zip(shown, parts, strict=False))
+    return TableId(part_by_name["database"], part_by_name["schema"], part_by_name.get("table", ""), shown)
 
 
 def requests(signal: Signal, tables: Iterable[TableId]) -> list[TableRequest]:
@@ -149,15 +149,15 @@ def requests(signal: Signal, tables: Iterable[TableId]) -> list[TableRequest]:
 
     Raises SignalError for expressions that take too long.
     """
-    known = list(tables)
+    captured = list(tables)
     # Two tables may have one name: "a.b".c and a."b.c". Both are read.
     leading: dict[str, list[tuple[str, ...]]] = {}
-    for table in known:
+    for table in captured:
         has_dots = any("." in part for part in table.parts[:-1])
         leading.setdefault(str(table), []).append(table.parts[:-1] if has_dots else ())
     return [
         replace(request, leading=each)
-        for request in _requests(signal, known)
+        for request in _requests(signal, captured)
         for each in leading.get(request.table, [()])
     ]
 
@@ -170,17 +170,17 @@ def _requests(signal: Signal, tables: list[TableId]) -> list[TableRequest]:
     if kind not in (INCREMENTAL, BLOCKING):
         log.warning("signal %s is ignored: %r is no type of snapshot (incremental, blocking)", signal.id, kind)
         return []
-    known = list(dict.fromkeys(map(str, tables)))
-    listed = _expanded(signal, content, known)
-    found = [name for name in listed if name in known]
-    if not found:
+    captured = list(dict.fromkeys(map(str, tables)))
+    listed = _expanded(signal, content, captured)
+    tables_listed = [name for name in listed if name in captured]
+    if not tables_listed:
         log.warning("signal %s names no table to read: %s", signal.id, signal.shown)
     surrogate = content.get("surrogate-key") or None
     if surrogate is not None and not isinstance(surrogate, str):
         log.warning("signal %s is ignored: its surrogate-key is no text: %s", signal.id, signal.shown)
         return []
     if content.get("keys") is not None:
-        return _of_keys(signal, kind, found, content["keys"])
+        return _of_keys(signal, kind, tables_listed, content["keys"])
     conditions = _conditions(content)
     if conditions is None:
         log.warning("signal %s is ignored, its conditions are no %s: %s", signal.id, _CONDITIONS, signal.shown)
@@ -209,14 +209,14 @@ def _of_keys(signal: Signal, kind: str, tables: list[str], listed: Any) -> list[
 
 def collections(signal: Signal, content: dict[str, Any], tables: Iterable[str]) -> list[str]:
     """Those of the tables that `data-collections` names, by regular expressions or literally."""
-    known = list(dict.fromkeys(tables))
-    return [name for name in _expanded(signal, content, known) if name in known]
+    names = list(dict.fromkeys(tables))
+    return [name for name in _expanded(signal, content, names) if name in names]
 
 
 def _expanded(signal: Signal, content: dict[str, Any], names: list[str]) -> list[str]:
     """The items of `data-collections`, each replaced by the names that it means, if any, as Debezium does it."""
     listed = content.get("data-collections")
-    found: list[str] = []
+    expanded: list[str] = []
     if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
         log.warning("signal %s: data-collections is no list of texts: %s", signal.id, signal.shown)
         return []
@@ -225,20 +225,20 @@ def _expanded(signal: Signal, content: dict[str, Any], names: list[str]) -> list
     for item, meant in zip(items, _meant(signal, items, names, ignore_case=False), strict=True):
         if not meant:
             log.warning("signal %s: no captured table matches %s", signal.id, item)
-        found += meant or [item.replace('"', "").strip()]
-    return list(dict.fromkeys(found))
+        expanded += meant or [item.replace('"', "").strip()]
+    return list(dict.fromkeys(expanded))
 
 
 def _meant(signal: Signal, items: list[str], names: list[str], *, ignore_case: bool) -> list[list[str]]:
     """For each item the tables that it means: a name, with or without quotes, or a regular expression."""
-    found = []
+    tables = []
     for item, matched in zip(items, matching(items, names, ignore_case=ignore_case), strict=True):
         if isinstance(matched, str):
             log.warning("signal %s: %s is no regular expression: %s", signal.id, item, matched)
         name = item.replace('"', "")
-        known = {name, *(matched if isinstance(matched, list) else ())}
-        found.append([one for one in names if one in known])
-    return found
+        meant = {name, *(matched if isinstance(matched, list) else ())}
+        tables.append([each for each in names if each in meant])
+    return tables
 
 
 def _conditions(content: dict[str, Any]) -> list[tuple[str, str]] | None:
@@ -249,17 +249,17 @@ def _conditions(content: dict[str, Any]) -> list[tuple[str, str]] | None:
     listed, older = content.get("additional-conditions") or [], content.get("additional-condition") or ""
     if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
         return None
-    found = [(item.get("data-collection"), item.get("filter") or "") for item in listed]
-    found += [(".*", older)] if older else []
-    are_texts = all(isinstance(table, str) and isinstance(condition, str) for table, condition in found)
-    return found if are_texts else None
+    conditions = [(item.get("data-collection"), item.get("filter") or "") for item in listed]
+    conditions += [(".*", older)] if older else []
+    are_texts = all(isinstance(table, str) and isinstance(condition, str) for table, condition in conditions)
+    return conditions if are_texts else None
 
 
 def _by_table(signal: Signal, conditions: list[tuple[str, str]], tables: list[str]) -> dict[str, str | None]:
     """The first condition for each table that has one."""
-    found: dict[str, str | None] = {}
+    by_table: dict[str, str | None] = {}
     items = [item for item, _ in conditions]
     for (_, condition), meant in zip(conditions, _meant(signal, items, tables, ignore_case=True), strict=True):
         for table in meant:
-            found.setdefault(table, condition or None)
-    return found
+            by_table.setdefault(table, condition or None)
+    return by_table

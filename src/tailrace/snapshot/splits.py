@@ -54,13 +54,13 @@ class _Plan:
         begun = set() if self.is_whole else {self.cuts.unit(table) for table in tables[:1]}
         for table in tables:
             resumed = None if self.place is None else self.place.of(table)
-            found = self.cuts.splits(table, resumed)
-            if found is None:
+            of_table = self.cuts.splits(table, resumed)
+            if of_table is None:
                 continue
             unit = self.cuts.unit(table)
-            if not found and resumed is None:
+            if not of_table and resumed is None:
                 empty.append(table)
-            splits += self._marked(found, resumed, is_first=unit not in begun)
+            splits += self._marked(of_table, resumed, is_first=unit not in begun)
             begun.add(unit)
         splits = self._with_last(splits)
         if not is_wanted(self.config):
@@ -80,9 +80,9 @@ class _Plan:
             by_name.setdefault(str(table), []).append(table)
         return [table for name in dict.fromkeys(self.place.left) for table in by_name.get(name, [])]
 
-    def _marked(self, found: Sequence[Any], resumed: SnapshotPlace | None, *, is_first: bool) -> list[Any]:
+    def _marked(self, of_table: Sequence[Any], resumed: SnapshotPlace | None, *, is_first: bool) -> list[Any]:
         """A table's splits with the markers of its edges, or with the snapshot that began it if it is `resumed`."""
-        splits = list(found)
+        splits = list(of_table)
         if splits and self.cuts.marks_tables:
             splits[-1] = replace(splits[-1], last="last_in_data_collection")
         if resumed is not None:
@@ -109,7 +109,7 @@ class _Plan:
         is_all = self.wanted is None and self.is_whole
         units = [] if is_all else list(dict.fromkeys(map(self.cuts.unit, tables)))
         listed, counts = self._listed(tables), self._counts(splits)
-        found: list[Any] = []
+        with_notices: list[Any] = []
         waiting: tuple[Notice, ...] = ()
         for unit in units or self.cuts.units():
             mine = [split for split in splits if self.cuts.unit(split.table) == unit]
@@ -123,14 +123,17 @@ class _Plan:
                 steps={split.table: split.rows for split in mine},
             )
             if mine:
-                mine = [replace(split, before=one[0], after=one[1]) for split, one in zip(mine, around, strict=True)]
-                found += [mine[0].announced(waiting), *mine[1:]]
+                mine = [
+                    replace(split, before=notices[0], after=notices[1])
+                    for split, notices in zip(mine, around, strict=True)
+                ]
+                with_notices += [mine[0].announced(waiting), *mine[1:]]
                 waiting = ()
             waiting += rest
-        if found and waiting:
-            found[-1] = replace(found[-1], after=(*found[-1].after, *waiting))
+        if with_notices and waiting:
+            with_notices[-1] = replace(with_notices[-1], after=(*with_notices[-1].after, *waiting))
             waiting = ()
-        return [*found, *(self.cuts.without_rows(empty, waiting) if empty or waiting else ())]
+        return [*with_notices, *(self.cuts.without_rows(empty, waiting) if empty or waiting else ())]
 
     def _listed(self, tables: list[TableId]) -> list[TableId]:
         """The tables that notices list."""

@@ -33,9 +33,9 @@ class TableSignals:
         Raises the error of a lost connection alone. Any other is logged once, until it goes away or is another one.
         """
         # The id of a row that was seen to be gone can be used again. Marks without a row's version do not tell.
-        known = tuple(mark for mark in handled or () if mark not in self._gone)
+        marks_left = tuple(mark for mark in handled or () if mark not in self._gone)
         try:
-            new, marks = self._server.new_signals(known)
+            new, marks = self._server.new_signals(marks_left)
         except Exception as error:
             if self._server.failures.is_lost(error):
                 raise

@@ -67,7 +67,7 @@ class SignalTopic:
             self._confirmed = position
             behind = library.TopicPartition(self.name, 0, position)
             self._consumer.commit(offsets=[behind], asynchronous=True)
-        found: list[Signal] = []
+        signals: list[Signal] = []
         timeout = _FIRST_SECONDS if first else self._timeout
         while (message := self._consumer.poll(timeout)) is not None:
             error = message.error()
@@ -79,9 +79,9 @@ class SignalTopic:
             if error is not None:
                 break
             position += 1
-            found += self._signals(message)
+            signals += self._signals(message)
         self._position = position
-        return found, position
+        return signals, position
 
     def close(self) -> None:
         """Leave the cluster."""

@@ -90,7 +90,7 @@ def _written(write: Write, frame: DataFrame, batch_id: int) -> None:
 
 
 def changes(spark: SparkSession, config: Mapping[str, object] | str | Path, connector: str | None) -> Changes:
-    """See `tailrace.read`."""
+    """The changes of a source by its properties, a mapping or a file; `tailrace.read` for users."""
     given = from_mapping(config) if isinstance(config, Mapping) else read(Path(config))
     entry = registry.of_source(connector, given)
     if has_java(spark):

@@ -24,9 +24,9 @@ def summary(error: BaseException) -> str:
     """What a foreign error says, on one line: its message without stack and query plan, and its cause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(_HANDLE)] or lines
-    found = [match[1] for line in lines if (match := _JAVA.match(line))]
+    messages = [match[1] for line in lines if (match := _JAVA.match(line))]
     # Java may say no more than the kind of an error.
-    text = found[-1] if found else lines[0].removeprefix(": ") if lines else type(error).__name__
+    text = messages[-1] if messages else lines[0].removeprefix(": ") if lines else type(error).__name__
     text = _WRAPPING.sub("", text) or text
     cause = next(reversed(causes(error)), None)
     return text if cause is None or cause in text else f"{text} ({cause})"

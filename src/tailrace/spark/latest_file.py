@@ -53,8 +53,8 @@ class LatestFile:
             said = json.loads(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
-        found: dict[str, Any] = said.get(_name(end), {})
-        return found
+        measures: dict[str, Any] = said.get(_name(end), {})
+        return measures
 
 
 def _name(end: Offset) -> str:

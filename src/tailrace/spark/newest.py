@@ -52,9 +52,9 @@ def _masked(batch: ChangeBatch, row: int) -> dict[str, str | None]:
     unchanged = batch.column("unchanged")
     hidden = {} if unchanged is None else unchanged[row].as_py() or {}
     fields = list(image.type)
-    found = {
+    masks = {
         field.name: MASK if image.field(place)[row].is_valid or hidden.get(field.name) else None
         for place, field in enumerate(fields[:_COLUMNS])
     }
     left = len(fields) - _COLUMNS
-    return {**found, f"and {left} more": MASK} if left > 0 else found
+    return {**masks, f"and {left} more": MASK} if left > 0 else masks

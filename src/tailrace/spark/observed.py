@@ -58,10 +58,10 @@ class Transactions:
         commits = [pc.run_end_encode(batch.rows.column(COMMIT)).values for batch in batches if _is_of_log(batch)]
         if not commits:
             return 0
-        found = pc.unique(pa.chunked_array(commits))
-        known = self._last is not None and pc.index(found, self._last).as_py() >= 0
-        self._last = pc.max(found).as_py()
-        return len(found) - known
+        distinct = pc.unique(pa.chunked_array(commits))
+        is_continued = self._last is not None and pc.index(distinct, self._last).as_py() >= 0
+        self._last = pc.max(distinct).as_py()
+        return len(distinct) - is_continued
 
 
 def _is_of_log(batch: ChangeBatch) -> bool:
@@ -87,8 +87,8 @@ def observe(frame: DataFrame) -> DataFrame:
             where="tailrace.observe",
             remedy="read the stream with the option shape=arrow or shape=event, and pass the frame as it is loaded",
         )
-    found = [F.coalesce(total, F.lit(0)).alias(name) for name, total in sums.items()]
+    metrics = [F.coalesce(total, F.lit(0)).alias(name) for name, total in sums.items()]
     if COUNTS in frame.columns:
         text = F.col(f"{COUNTS}.{NEWEST}")
-        found.append(F.max_by(text, F.when(text.isNotNull(), F.col("sequence"))).alias(NEWEST))
-    return frame.observe(NAME, *found)
+        metrics.append(F.max_by(text, F.when(text.isNotNull(), F.col("sequence"))).alias(NEWEST))
+    return frame.observe(NAME, *metrics)

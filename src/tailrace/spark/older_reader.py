@@ -75,6 +75,6 @@ class OlderReader(StreamReader):
     @override
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The splits of a micro-batch; none where Spark only tells the offset that a query resumes from."""
-        found = super().partitions(start, end)
+        splits = super().partitions(start, end)
         self._start = end
-        return found
+        return splits

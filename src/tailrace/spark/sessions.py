@@ -48,9 +48,9 @@ def query_id(frame: DataFrame, given: str | None = None) -> str:
         return given
     session = frame.sparkSession
     if has_java(session):
-        found = session.sparkContext.getLocalProperty("sql.streaming.queryId")
-        if found is not None:
-            return found
+        id_ = session.sparkContext.getLocalProperty("sql.streaming.queryId")
+        if id_ is not None:
+            return id_
         raise ConfigError("these rows come from no streaming query", remedy="call the sink by foreachBatch")
     return _only_query(session)
 

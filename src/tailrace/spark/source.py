@@ -99,8 +99,8 @@ class ChangeDataSource(DataSource):
                 remedy="run the pipeline by `tailrace run`, or leave the property out and use `tailrace drop`",
             )
         if not TELLS_START:
-            known = (self.pause_seconds, self.pace, self.latest_file)
-            return OlderReader(capture, schema, self.steps, self.run_id, *known)
+            settings = (self.pause_seconds, self.pace, self.latest_file)
+            return OlderReader(capture, schema, self.steps, self.run_id, *settings)
         return ChangeReader(capture, schema, self.steps, self.run_id, self.pause_seconds)
 
     @property

@@ -96,22 +96,22 @@ def _runs(placed: DataFrame) -> list[tuple[str, Place, Place]]:
     for row in sorted(rows, key=lambda row: (row["place"], row["sequence"])):
         place = (row["place"], row["sequence"])
         name = TableId.from_json(json.loads(row["layout"])["id"]).unique
-        known = runs.setdefault(name, [])
-        if known and known[-1][0] == row["layout"]:
-            known[-1] = (row["layout"], known[-1][1], place)
+        of_table = runs.setdefault(name, [])
+        if of_table and of_table[-1][0] == row["layout"]:
+            of_table[-1] = (row["layout"], of_table[-1][1], place)
         else:
-            known.append((row["layout"], place, place))
+            of_table.append((row["layout"], place, place))
     return [run for name in sorted(runs) for run in runs[name]]
 
 
 def _layouts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        found = []
+        layouts = []
         for blob, place, sequence in zip(*(batch.column(name) for name in batch.schema.names), strict=True):
             changes = _rows_of(blob.as_buffer())
             if changes is not None:
-                found.append({"layout": _layout(changes), "place": place.as_py(), "sequence": sequence.as_py()})
-        yield pa.RecordBatch.from_pylist(found, _LAYOUTS)
+                layouts.append({"layout": _layout(changes), "place": place.as_py(), "sequence": sequence.as_py()})
+        yield pa.RecordBatch.from_pylist(layouts, _LAYOUTS)
 
 
 def _rows_of(blob: pa.Buffer) -> ChangeBatch | None:

@@ -34,14 +34,14 @@ _PROBLEM = re.compile(r"not found|error|exception|failed|timed? ?out", re.IGNORE
 def java() -> str:
     """The path of a Java to run. Raises TailraceError when there is none."""
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
-    if found is None:
+    path = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    if path is None:
         raise TailraceError(
             "Java was not found",
             where=f"JAVA_HOME={home}" if home else "PATH",
             remedy="install Java 17 or newer, for example the package openjdk-17-jre-headless",
         )
-    return found
+    return path
 
 
 def resolve_jars(coordinates: Sequence[str], *, transitive: bool = True) -> list[Path]:

@@ -45,9 +45,9 @@ def parse(text: str) -> tuple[Step, ...]:
 
 def examined(text: str) -> tuple[list[Step], list[ConfigError]]:
     """The steps written in `text`, and what is wrong of the others."""
-    found = [_examined(index, entry) for index, entry in enumerate(json.loads(text or "[]"))]
-    wrong = [each for each in found if isinstance(each, ConfigError)]
-    return [each for each in found if not isinstance(each, ConfigError)], wrong
+    outcomes = [_examined(index, entry) for index, entry in enumerate(json.loads(text or "[]"))]
+    wrong = [each for each in outcomes if isinstance(each, ConfigError)]
+    return [each for each in outcomes if not isinstance(each, ConfigError)], wrong
 
 
 def _examined(index: int, entry: Mapping[str, object]) -> Step | ConfigError:
@@ -117,10 +117,10 @@ def _check_names(make: Callable[..., Step], settings: Mapping[str, object], wher
     parameters = signature(make).parameters
     if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
-    known = f"It takes {', '.join(parameters)}."
+    remedy = f"It takes {', '.join(parameters)}."
     for name in settings:
         if name not in parameters:
-            raise ConfigError(f"unknown setting {name}", where=where, remedy=known)
+            raise ConfigError(f"unknown setting {name}", where=where, remedy=remedy)
     for name, parameter in parameters.items():
         if parameter.default is Parameter.empty and name not in settings:
-            raise ConfigError(f"the setting {name} is missing", where=where, remedy=known)
+            raise ConfigError(f"the setting {name} is missing", where=where, remedy=remedy)

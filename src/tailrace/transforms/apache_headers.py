@@ -79,10 +79,10 @@ class HeaderFrom:
         side = present.key if self.key else present.value
         if not len(present) or side is None:
             return [records]
-        found = [require(side, name, "HeaderFrom") for name in self.fields]
+        parts = [require(side, name, "HeaderFrom") for name in self.fields]
         added = [
             Header(name, with_default(part) if self.fill else part)
-            for name, part in zip(self.headers, found, strict=True)
+            for name, part in zip(self.headers, parts, strict=True)
         ]
         made = present.with_(headers=(*present.headers, *added))
         if self.moves:

@@ -58,12 +58,12 @@ class MaskField(Sided):
         kind, values = field.schema.type, field.values
         is_decimal = field.schema.name == _DECIMAL
         if self.replacement is None:
-            known = is_decimal or kind in _ZEROS
+            is_maskable = is_decimal or kind in _ZEROS
             mask: object = Decimal(0) if is_decimal else _ZEROS.get(kind)
         else:
-            known = is_decimal or kind in (*_NUMBERS, "string")
-            mask = self._given(name, kind, is_decimal) if known else None
-        if not known:
+            is_maskable = is_decimal or kind in (*_NUMBERS, "string")
+            mask = self._given(name, kind, is_decimal) if is_maskable else None
+        if not is_maskable:
             what = "with a replacement" if self.replacement is not None else ""
             raise TransformError(
                 f"a value of the type {kind} cannot be masked {what}".rstrip(), where=f"MaskField: {name}"
@@ -111,6 +111,6 @@ class TimestampRouter:
     def apply(self, records: Records) -> list[Records]:
         """The records under their new topics."""
         moments = pc.floor_temporal(records.timestamp, unit="millisecond").cast(pa.timestamp("ms", "UTC"))
-        known = {"${topic}": records.topic, "${timestamp}": self.format.format(moments.cast(pa.int64()))}
-        topic = join(repeat("", len(records)), *(known.get(piece, piece) for piece in self.topic))
+        placeholders = {"${topic}": records.topic, "${timestamp}": self.format.format(moments.cast(pa.int64()))}
+        topic = join(repeat("", len(records)), *(placeholders.get(piece, piece) for piece in self.topic))
         return [records.with_(topic=pc.if_else(topic.is_valid(), topic, records.topic))]

@@ -105,9 +105,9 @@ class _Row:
     def of(part: RecordPart, least: int) -> _Row:
         is_present = flags(part.values.is_valid())
         lengths = {
-            name: np.where(is_present & (found > least), found, 0)
+            name: np.where(is_present & (sizes > least), sizes, 0)
             for name, field in part.fields()
-            if (found := _length(with_default(field))) is not None
+            if (sizes := _length(with_default(field))) is not None
         }
         return _Row(part, lengths, sum(lengths.values(), np.zeros(len(is_present), np.int64)))
 
@@ -143,8 +143,8 @@ def _length(field: RecordPart) -> Integers | None:
         lengths = pc.binary_length(values)
     else:
         return None
-    found: Integers = lengths.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    numbers: Integers = lengths.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers
 
 
 def _cut(field: RecordPart, chosen: npt.NDArray[np.bool_], lengths: Integers) -> RecordPart:

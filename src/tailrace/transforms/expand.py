@@ -127,7 +127,7 @@ def _merged(schemas: Iterable[ConnectSchema]) -> ConnectSchema:
     fields = {field.name: field for field in first.fields}
     for other in others:
         for field in other.fields:
-            known = fields.get(field.name)
-            if known is None or (known.schema.type == "bytes" and field.schema.type != "bytes"):
+            earlier = fields.get(field.name)
+            if earlier is None or (earlier.schema.type == "bytes" and field.schema.type != "bytes"):
                 fields[field.name] = field
     return first.with_(optional=False, fields=tuple(fields.values()))

@@ -83,10 +83,10 @@ def _merged(part: RecordPart, entries: Sequence[Entry]) -> RecordPart:
             )
         fields[name] = _merged(fields[name], nested.pop(name))
     for name, field in direct.items():
-        known = fields.get(name)
-        if known is not None and known.schema.type != field.schema.type:
+        own = fields.get(name)
+        if own is not None and own.schema.type != field.schema.type:
             raise TransformError(f"field {name!r} is there with another type", where="HeaderToValue")
-        fields[name] = field if known is None else RecordPart(known.schema, field.values)
+        fields[name] = field if own is None else RecordPart(own.schema, field.values)
     for name, inner in nested.items():
         empty = struct(ConnectSchema("struct", optional=True), [], rows)
         fields[name] = RecordPart((made := _merged(empty, inner)).schema.with_(optional=True), made.values)

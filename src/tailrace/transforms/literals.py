@@ -52,8 +52,8 @@ def literal_part(text: str) -> RecordPart:
     text = text.strip()
     if text == "null":
         return RecordPart(NOTHING, pa.nulls(1))
-    found = _structured(text) if text[:1] in ("[", "{") else _scalar(text)
-    schema, value = found or _Literal(ConnectSchema("string"), text)
+    literal = _structured(text) if text[:1] in ("[", "{") else _scalar(text)
+    schema, value = literal or _Literal(ConnectSchema("string"), text)
     return RecordPart(schema, array([value], schema))
 
 
@@ -109,10 +109,10 @@ def _structured(text: str) -> _Literal | None:
     """An array or a map; None for another text."""
     tokens = _Tokens(text)
     try:
-        found = tokens.value()
+        literal = tokens.value()
     except (_NoLiteralError, RecursionError):
         return None
-    return found
+    return literal
 
 
 class _Tokens:
@@ -129,10 +129,10 @@ class _Tokens:
             return self._map()
         if self._skips('"'):
             return self._quoted()
-        found = self._bare()
-        if found is None:  # null, too, which has no type in common with others
+        literal = self._bare()
+        if literal is None:  # null, too, which has no type in common with others
             raise _NoLiteralError
-        return found
+        return literal
 
     def _array(self) -> _Literal:
         items: list[_Literal] = []

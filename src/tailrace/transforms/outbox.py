@@ -96,9 +96,9 @@ class EventRouter(ByValues):
         if self.settings.version is None or self._bare:
             return [records]
         versions = _column(_row(records), self.settings.version).values.to_pylist()
-        known = list(dict.fromkeys(versions))
-        codes = np.array([known.index(each) for each in versions], np.int64)
-        return [records.take(np.flatnonzero(codes == code)) for code in range(len(known))]
+        distinct = list(dict.fromkeys(versions))
+        codes = np.array([distinct.index(each) for each in versions], np.int64)
+        return [records.take(np.flatnonzero(codes == code)) for code in range(len(distinct))]
 
     @property
     def _bare(self) -> bool:
@@ -135,14 +135,14 @@ class EventRouter(ByValues):
         value: RecordPart | None = payload
         if not self._bare:
             fields = [("payload", payload)]
-            fields += [(name, _column(row, field)) for name, field in envelope if self._there(row, field)]
+            fields += [(name, _column(row, field)) for name, field in envelope if self._has_field(row, field)]
             version = self._version(row)
             name = self._name(row, records, payload.schema if version is None else version)
             value = struct(ConnectSchema("struct", name=name, version=version), fields, len(records))
         partition = pa.nulls(len(records), pa.int32())
         headers = [Header("id", _column(row, settings.id))]
         for each in settings.additional:
-            if each.place == "envelope" or not self._there(row, each.field):
+            if each.place == "envelope" or not self._has_field(row, each.field):
                 continue
             part = _column(row, each.field)
             if each.place == "header":
@@ -163,7 +163,7 @@ class EventRouter(ByValues):
         own = _schema_name(row.schema.name, records.topic[0].as_py())
         return self.names.setdefault(like, own) if self.keeps_names else own
 
-    def _there(self, row: RecordPart, field: str) -> bool:
+    def _has_field(self, row: RecordPart, field: str) -> bool:
         return row.has(field) or not self.settings.ignore_missing
 
     def _version(self, row: RecordPart) -> int | None:
@@ -187,8 +187,8 @@ class EventRouter(ByValues):
         fits = pc.and_(pc.less_equal(millis, _LATEST), pc.greater_equal(millis, -_LATEST))
         if not flags(fits).all():
             log.warning("%s: %s: times beyond year 294247 are left out", _WHERE, self.settings.timestamp)
-        known = pc.if_else(fits, millis, pa.scalar(None, pa.int64()))
-        return pc.multiply(known, pa.scalar(1000, pa.int64())).cast(records.timestamp.type)
+        in_range = pc.if_else(fits, millis, pa.scalar(None, pa.int64()))
+        return pc.multiply(in_range, pa.scalar(1000, pa.int64())).cast(records.timestamp.type)
 
 
 def _row(records: Records) -> RecordPart:

@@ -27,25 +27,25 @@ class Outcomes:
     """What a configuration's transforms and a pipeline's steps make of tables."""
 
     def __init__(self, config: Config, source: SourceBlock, steps: Sequence[Step]) -> None:
-        found = [*stages(config), *staged(steps)]
+        all_stages = [*stages(config), *staged(steps)]
         self._block, self._unfolder = source, Unfolder(config, source, "check")
-        self._by_values = any(_is_by_values(stage) for stage in found)
+        self._by_values = any(_is_by_values(stage) for stage in all_stages)
         # Conditions take records away, and leave the others as they are.
-        self._stages = [stage for stage in found if not isinstance(stage.transform, ConditionFilter)]
+        self._stages = [stage for stage in all_stages if not isinstance(stage.transform, ConditionFilter)]
 
     def of(self, table: TableSchema) -> list[Records] | None:
         """An insert, an update, a delete and its tombstone as they leave; None where that takes the values of rows."""
         if self._by_values:
             return None
-        found: list[Records] = []
+        outcome: list[Records] = []
         try:
             for groups in self._unfolder.unfold(_sample(table, self._block)):
                 for stage in self._stages:
                     groups = stage.run(groups)
-                found += groups
+                outcome += groups
         except (DecodeError, TransformError):  # it does not take a row without values
             return None
-        return found
+        return outcome
 
 
 def _is_by_values(stage: Stage) -> bool:

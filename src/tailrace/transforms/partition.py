@@ -53,15 +53,15 @@ class PartitionRouting:
         if not len(events) or events.value is None or not events.value.is_envelope:
             return [records]
         op = texts(require(events.value, "op", "PartitionRouting"), "op")
-        total, found = np.zeros(len(events), np.int64), np.zeros(len(events), np.bool_)
+        total, has_partition = np.zeros(len(events), np.int64), np.zeros(len(events), np.bool_)
         for path in self.fields:
             hashes, present = self._hashes(events.value, path, flags(pc.equal(op, literal(DELETE))))
             total += hashes
-            found |= present
-        found &= ~flags(pc.is_in(op, pa.array(_OTHERS, pa.string())))
+            has_partition |= present
+        has_partition &= ~flags(pc.is_in(op, pa.array(_OTHERS, pa.string())))
         number = total & _LARGEST
         number = np.where(number == _LARGEST, 0, number) % self.partitions
-        partition = pc.if_else(mask(found), indices(number).cast(pa.int32()), events.partition)
+        partition = pc.if_else(mask(has_partition), indices(number).cast(pa.int32()), events.partition)
         return [events.with_(partition=partition), nulls]
 
     def _hashes(self, envelope: RecordPart, path: tuple[str, ...], deleted: Bools) -> tuple[Integers, Bools]:
@@ -87,8 +87,10 @@ class PartitionRouting:
             if pa.types.is_nested(part.values.type):
                 raise ValueError(f"a value of type {part.schema.type} has no hash that is the same everywhere")
             codes = part.values.dictionary_encode()
-            known = [0 if value is None else hash_of(value, part.schema.type) for value in codes.dictionary.to_pylist()]
+            hash_codes = [
+                0 if value is None else hash_of(value, part.schema.type) for value in codes.dictionary.to_pylist()
+            ]
         except ValueError as error:
             raise TransformError(str(error), where=f"partition.payload.fields: {path}") from error
-        hashes: Integers = np.array([*known, 0], np.int64)[codes.indices.fill_null(len(known)).to_numpy()]
+        hashes: Integers = np.array([*hash_codes, 0], np.int64)[codes.indices.fill_null(len(hash_codes)).to_numpy()]
         return hashes

@@ -36,8 +36,8 @@ class TopicNameMatches:
     def holds(self, records: Records) -> Bools:
         """Record by record whether it holds."""
         codes = records.topic.dictionary_encode()
-        found = [self.pattern.fullmatch(topic) is not None for topic in codes.dictionary.to_pylist()]
-        return flags(pa.array(found, pa.bool_()).take(codes.indices))
+        matches = [self.pattern.fullmatch(topic) is not None for topic in codes.dictionary.to_pylist()]
+        return flags(pa.array(matches, pa.bool_()).take(codes.indices))
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class HasHeaderKey:
 
     def holds(self, records: Records) -> Bools:
         """Record by record whether it holds."""
-        found = np.zeros(len(records), np.bool_)
+        matches = np.zeros(len(records), np.bool_)
         for header in records.headers:
             if header.name == self.name:
-                found |= header.where(len(records))
-        return found
+                matches |= header.where(len(records))
+        return matches
 
 
 @dataclass(frozen=True)

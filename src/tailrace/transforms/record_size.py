@@ -73,8 +73,8 @@ def _sums(lists: pa.Array, sizes: Integers) -> Integers:
     """The sums of the items' sizes by list."""
     ends = np.cumsum(_numbers(pc.list_value_length(lists)))
     sums = np.concatenate([[0], np.cumsum(sizes)])
-    found: Integers = np.diff(sums[ends], prepend=0)
-    return found
+    totals: Integers = np.diff(sums[ends], prepend=0)
+    return totals
 
 
 def _lengths(values: pa.Array) -> Integers:
@@ -83,5 +83,5 @@ def _lengths(values: pa.Array) -> Integers:
 
 
 def _numbers(values: pa.Array) -> Integers:
-    found: Integers = values.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    numbers: Integers = values.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers

@@ -38,13 +38,13 @@ def stages(config: Config) -> list[Stage]:
 
     Raises SettingsError naming every problem.
     """
-    found = [
+    outcomes = [
         _tried(_given(config, TRANSFORMS_FAMILY.named(alias).name + "."), config) for alias in config[TRANSFORM_NAMES]
     ]
-    problems = [problem for each in found if isinstance(each, SettingsError) for problem in each.problems]
+    problems = [problem for each in outcomes if isinstance(each, SettingsError) for problem in each.problems]
     if problems:
         raise SettingsError(problems)
-    return [each for each in found if isinstance(each, Stage)]
+    return [each for each in outcomes if isinstance(each, Stage)]
 
 
 def _tried(given: Given, config: Config) -> Stage | SettingsError:
@@ -143,8 +143,10 @@ def _stage(given: Given, config: Config | None) -> Stage:
 
 def _predicate(given: Given, name: str, config: Config | None) -> Predicate:
     if config is None or name not in config[PREDICATE_NAMES]:
-        known = "" if config is None else ", ".join(config[PREDICATE_NAMES])
-        remedy = f"known predicates: {known}" if known else f"name it in predicates and set predicates.{name}.type"
+        all_names = "" if config is None else ", ".join(config[PREDICATE_NAMES])
+        remedy = (
+            f"known predicates: {all_names}" if all_names else f"name it in predicates and set predicates.{name}.type"
+        )
         raise given.problem("predicate", f"there is no predicate {name!r}", remedy)
     return _predicate_of(_given(config, PREDICATES_FAMILY.named(name).name + "."))
 
@@ -159,17 +161,17 @@ def _predicate_of(settings: Given) -> Predicate:
 
 def _installed(name: str, what: str) -> Callable[[Given], Any] | None:
     """The transform that a package, or one of our connectors, offers under this name."""
-    found = [] if what != "transform" else [*entry_points(group=GROUP, name=name)]
-    return found[0].load() if found else None
+    entries = [] if what != "transform" else [*entry_points(group=GROUP, name=name)]
+    return entries[0].load() if entries else None
 
 
-def _made(known: Mapping[str, Callable[[Given], _T]], name: str, given: Given, what: str) -> _T:
+def _made(makers: Mapping[str, Callable[[Given], _T]], name: str, given: Given, what: str) -> _T:
     name = name.strip()
-    name = SHORT.get(name, f"{APACHE}predicates.{name}" if f"{APACHE}predicates.{name}" in known else name)
-    made = known.get(_OF_A_CONNECTOR.sub(CONNECTOR, name)) or _installed(name, what)
+    name = SHORT.get(name, f"{APACHE}predicates.{name}" if f"{APACHE}predicates.{name}" in makers else name)
+    made = makers.get(_OF_A_CONNECTOR.sub(CONNECTOR, name)) or _installed(name, what)
     if made is None:
-        names = {each.rpartition(".")[2]: each for each in known}
+        names = {each.rpartition(".")[2]: each for each in makers}
         near = difflib.get_close_matches(name.rpartition(".")[2], names, n=1, cutoff=0.6)
-        remedy = f"did you mean {names[near[0]]}?" if near else f"known are {', '.join(known)}"
+        remedy = f"did you mean {names[near[0]]}?" if near else f"known are {', '.join(makers)}"
         raise given.problem("type", f"unknown {what} {name!r}; Java classes cannot be loaded", remedy)
     return made(given)

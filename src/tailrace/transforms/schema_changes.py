@@ -37,9 +37,9 @@ class SchemaChangeEventFilter:
         value = records.value
         if value is None or not (value.schema.name or "").endswith(_NAME) or not value.has("tableChanges"):
             return [records]
-        found = value.field("tableChanges").values.to_pylist()
+        all_changes = value.field("tableChanges").values.to_pylist()
         kept = [
             changes is not None and (changes[0]["type"] if changes else "DATABASE") not in self.excluded
-            for changes in found
+            for changes in all_changes
         ]
         return [records.split(np.array(kept, np.bool_))[0]]

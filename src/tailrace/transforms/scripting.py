@@ -55,8 +55,8 @@ class Scripted:
         asked = np.ones(len(records), np.bool_)
         if self.topics is not None:
             codes = records.topic.dictionary_encode()
-            found = [self.topics.fullmatch(topic) is not None for topic in codes.dictionary.to_pylist()]
-            asked = flags(pa.array(found, pa.bool_()).take(codes.indices))
+            matches = [self.topics.fullmatch(topic) is not None for topic in codes.dictionary.to_pylist()]
+            asked = flags(pa.array(matches, pa.bool_()).take(codes.indices))
         mine, passed = records.split(asked)
         out = [passed]
         if self.nulls != EVALUATE and len(mine):

@@ -70,15 +70,15 @@ class Given:
         values = {option.name: option.unset() for option in table}
         problems: list[Problem] = []
         for name, text in self.values.items():
-            found = table.find(name)
-            if found is None:
+            declared = table.find(name)
+            if declared is None:
                 near = table.nearest(name)
-                known = ", ".join(option.name for option in table) or "none"
-                remedy = f"did you mean {near}?" if near else f"known settings: {known}"
+                names = ", ".join(option.name for option in table) or "none"
+                remedy = f"did you mean {near}?" if near else f"known settings: {names}"
                 problems.append(Problem(self.prefix + name, "unknown setting of this transform", remedy))
-            elif text.strip() or not found[0].kind.blank_is_unset:
+            elif text.strip() or not declared[0].kind.blank_is_unset:
                 try:
-                    values[found[0].name] = found[0].kind.parse(text)
+                    values[declared[0].name] = declared[0].kind.parse(text)
                 except InvalidValue as invalid:
                     problems.append(Problem(self.prefix + name, invalid.message, invalid.remedy))
         faulty = {problem.name for problem in problems}

@@ -77,19 +77,19 @@ def _struct(name: str, *fields: Field) -> ConnectSchema:
 
 
 def _column(field: Field) -> dict[str, object]:
-    known = dict(field.schema.parameters)
-    name, kind = known.get(_PARAMETER + "name"), known.get(_PARAMETER + "type")
+    parameters = dict(field.schema.parameters)
+    name, kind = parameters.get(_PARAMETER + "name"), parameters.get(_PARAMETER + "type")
     if name is None or kind is None:
         raise TransformError(
             f"column {field.name!r} does not declare its type",
             where="ExtractSchemaToNewRecord",
             remedy="Set column.propagate.source.type or datatype.propagate.source.type to .*",
         )
-    length, scale = known.get(_PARAMETER + "length"), known.get(_PARAMETER + "scale")
+    length, scale = parameters.get(_PARAMETER + "length"), parameters.get(_PARAMETER + "scale")
     return {
         "name": name,
         "typeName": kind,
         "length": None if length is None else int(length),
         "scale": None if scale is None else int(scale),
-        "comment": known.get(_PARAMETER + "comment"),
+        "comment": parameters.get(_PARAMETER + "comment"),
     }

@@ -107,8 +107,8 @@ class _Parser:
 
     def _need(self, word: str) -> None:
         if not self._take(word):
-            found = self.tokens[self.at][1] if self.at < len(self.tokens) else "the end"
-            raise ValueError(f"{word.upper()} is expected at {found!r}")
+            token = self.tokens[self.at][1] if self.at < len(self.tokens) else "the end"
+            raise ValueError(f"{word.upper()} is expected at {token!r}")
 
     def _or(self) -> Node:
         node = self._and()
@@ -137,24 +137,24 @@ class _Parser:
             self._need("null")
             return _call(pc.is_valid if negated else pc.is_null, node)
         negated = self._take("not")
-        found = self._matching(node)
-        if found is None:
+        condition = self._matching(node)
+        if condition is None:
             if negated:
                 raise ValueError("IN, LIKE or BETWEEN is expected after NOT")
             return node
-        return _call(pc.invert, found) if negated else found
+        return _call(pc.invert, condition) if negated else condition
 
     def _matching(self, node: Node) -> Node | None:
         if self._take("in"):
             self._need("(")
-            found = _equal(node, self._sum())
+            condition = _equal(node, self._sum())
             while self._take(","):
-                found = _call(pc.or_kleene, found, _equal(node, self._sum()))
+                condition = _call(pc.or_kleene, condition, _equal(node, self._sum()))
             self._need(")")
-            return found
+            return condition
         if self._take("like"):
             pattern = self._sum()
-            return lambda records: pc.match_like(_as_text(node(records)), str(_one(pattern(records))))
+            return lambda records: pc.match_like(_as_text(node(records)), str(_operand(pattern(records))))
         if self._take("between"):
             low = self._sum()
             self._need("and")
@@ -173,20 +173,20 @@ class _Parser:
         return node
 
     def _product(self) -> Node:
-        node = self._one()
+        node = self._operand()
         while self._peek() in ("*", "/"):
             sign = self._peek()
             self.at += 1
-            node = _arithmetic(sign, node, self._one())
+            node = _arithmetic(sign, node, self._operand())
         return node
 
-    def _one(self) -> Node:
+    def _operand(self) -> Node:
         if self._take("("):
             node = self._or()
             self._need(")")
             return node
         if self._take("-"):
-            return _call(pc.negate, self._one())
+            return _call(pc.negate, self._operand())
         if self._take("case"):
             return self._case()
         for word, value in (("null", None), ("true", True), ("false", False)):
@@ -326,13 +326,13 @@ def _as_text(value: Value) -> Value:
     return value if pa.types.is_string(value.type) else value.cast(pa.string())
 
 
-def _one(value: Value) -> Any:
+def _operand(value: Value) -> Any:
     if not isinstance(value, pa.Scalar):
         raise ValueError("LIKE takes a pattern in quotes")
     return value.as_py()
 
 
 def _substring(text: Value, start: Value, length: Value | None) -> Value:
-    first = int(_one(start)) - 1
-    stop = None if length is None else first + int(_one(length))
+    first = int(_operand(start)) - 1
+    stop = None if length is None else first + int(_operand(length))
     return pc.utf8_slice_codeunits(_as_text(text), first, stop)

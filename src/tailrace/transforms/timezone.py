@@ -179,8 +179,8 @@ def _zone(name: str) -> tzinfo | None:
 
 def _mapped(values: pa.Array, convert: Callable[[Any], Any]) -> pa.Array:
     codes = values.dictionary_encode()
-    known = [None if value is None else convert(value) for value in codes.dictionary.to_pylist()]
-    return pa.array(known, values.type).take(codes.indices)
+    converted = [None if value is None else convert(value) for value in codes.dictionary.to_pylist()]
+    return pa.array(converted, values.type).take(codes.indices)
 
 
 def _whole(offset: timedelta | None) -> int:

@@ -101,9 +101,9 @@ def _shared(tombstones: Records, deletes: Records, added: tuple[Header, ...]) ->
 def require(part: RecordPart, name: str, where: str) -> RecordPart:
     """A field that must be there. Raises TransformError."""
     if part.schema.type != "struct" or not part.has(name):
-        known = ", ".join(field.name for field in part.schema.fields) or part.schema.type
+        names = ", ".join(field.name for field in part.schema.fields) or part.schema.type
         raise TransformError(
-            f"there is no field {name!r} in {part.schema.name or 'the record'}", where=where, remedy=f"It has: {known}."
+            f"there is no field {name!r} in {part.schema.name or 'the record'}", where=where, remedy=f"It has: {names}."
         )
     return part.field(name)
 

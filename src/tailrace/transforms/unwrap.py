@@ -230,9 +230,9 @@ def _references(
     given: Given, config: Config, added: Option[tuple[str, ...]], prefix: Option[str]
 ) -> tuple[Reference, ...]:
     try:
-        found = [Reference.of(text, config[prefix]) for text in config[added]]
+        references = [Reference.of(text, config[prefix]) for text in config[added]]
         lacks_fields = Fault.EMPTY_STRUCTS in given.faults
-        return tuple(replace(each, lacks_fields=lacks_fields) for each in found)
+        return tuple(replace(each, lacks_fields=lacks_fields) for each in references)
     except ValueError as error:
         raise given.problem(added.name, str(error), "write field, struct.field or struct.field:name") from error
 

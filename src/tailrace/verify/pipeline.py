@@ -45,9 +45,9 @@ class ProbePipeline:
             return
         for split in self.capture.plan(start, self.offset):
             for chunk in self.capture.read(split):
-                found = [pair for batch in chunk.batches if batch.schema_change is None for pair in self._of(batch)]
+                events = [pair for batch in chunk.batches if batch.schema_change is None for pair in self._of(batch)]
                 # A chunk has a batch for each table.
-                self.events += [event for _, event in sorted(found, key=lambda pair: pair[0])]
+                self.events += [event for _, event in sorted(events, key=lambda pair: pair[0])]
 
     def read_until(self, is_done: Callable[[list[Event]], bool], seconds: float) -> float:
         """Read on until the events so far are what is waited for; the seconds that took. Raises SourceError."""

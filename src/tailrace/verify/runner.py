@@ -83,10 +83,10 @@ def skipped(asked: Asked, why: str) -> Result:
     return Result(asked, SKIPPED, about={"why": why}, means=(f"Not asked: {why}.",))
 
 
-def failed(asked: Asked, found: Mapping[str, Any], ms: int) -> Result:
+def failed(asked: Asked, facts: Mapping[str, Any], ms: int) -> Result:
     """The result of a probe that did not come to its end."""
     means = f"The probe did not come to its end, so what it asks is unknown for this server. {asked.meaning}"
-    return Result(asked, ERROR, found, means=(means,), ms=ms)
+    return Result(asked, ERROR, facts, means=(means,), ms=ms)
 
 
 def _ordered(probes: Sequence[Probe]) -> list[Probe]:

@@ -92,8 +92,8 @@ def _refused(bench: Bench, package: ConnectorPackage, wrong: Wrong) -> Probe:
             bench.connect(config)
         except Exception as error:
             is_retried = bench.failures.is_transient(error) and not bench.failures.is_refused(error)
-            found = {"code": bench.code(error), "is_retried": is_retried}
-            return Answer(found, {"seconds": _shown(time.monotonic() - begin)})
+            facts = {"code": bench.code(error), "is_retried": is_retried}
+            return Answer(facts, {"seconds": _shown(time.monotonic() - begin)})
         return Answer({"code": NONE, "is_retried": False})
 
     waits = "waits and tries again" if wrong.is_retried else "ends with a sentence that says what to correct"
@@ -174,8 +174,8 @@ class _Shared:
                 written = time.monotonic() - begin
                 seconds = _read(pipeline, _MANY, self.bench)
                 keys = {row[KEY] for event in pipeline.events if (row := self.bench.image(event["after"]))}
-                found = {"events": len(pipeline.events), "keys": len(keys)}
-                return Answer(found, {"seconds_to_write": _shown(written), "seconds_to_read": _shown(seconds)})
+                facts = {"events": len(pipeline.events), "keys": len(keys)}
+                return Answer(facts, {"seconds_to_write": _shown(written), "seconds_to_read": _shown(seconds)})
 
         wants = tuple(Expectation(fact, (_MANY,), _LOSS) for fact in ("events", "keys"))
         question = f"Do all of {_MANY:,} rows of one transaction arrive, each once?"
@@ -332,8 +332,8 @@ def _told(bench: Bench, event: Event) -> Sequence[Any]:
     return [event["op"], image.get(KEY), image.get(VALUE), image.get(NOTE)]
 
 
-def _same(found: Any, wanted: Any) -> bool:
-    return type(found) is type(wanted) and bool(found == wanted)
+def _same(fact: Any, wanted: Any) -> bool:
+    return type(fact) is type(wanted) and bool(fact == wanted)
 
 
 def _shown(seconds: float) -> float:

@@ -17,7 +17,7 @@ from tailrace.model.change import COMMIT, ChangeBatch, SnapshotRead
 from tailrace.model.schema import ConnectSchema
 from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.sinks.replica import aside
-from tailrace.sinks.replica.aside import folders, found
+from tailrace.sinks.replica.aside import folders, tables_set_aside
 from tailrace.sinks.replica.batch import MicroBatch
 from tailrace.sinks.replica.delta.maintenance import properties
 from tailrace.sinks.replica.parts import parts
@@ -92,7 +92,7 @@ def night(tmp_path: Path) -> Night:
 
 def test_a_table_is_set_aside_and_read_again(night: Night) -> None:
     assert night.write(0, rows("r", (1, 0), snapshot="s0")) is None
-    assert found(night.root, {}) == ()
+    assert tables_set_aside(night.root, {}) == ()
     assert "no counterpart" in str(night.write(1, rows("c", (2, 0), (3, CAESAR), commit=10)))
     assert night.write(2, rows("c", (4, 0), commit=20)) is None
     assert night.held() == [1], "the changes of the part that fails are dead letters, all of them"
@@ -100,7 +100,7 @@ def test_a_table_is_set_aside_and_read_again(night: Night) -> None:
     letter = next(row for row in night.letters() if "105" in row["after"] or "-0104" in row["after"])
     assert (letter["op"], letter["position"], letter["before"]) == ("c", "10", None)
 
-    (table,) = found(night.root, {})
+    (table,) = tables_set_aside(night.root, {})
     assert (table.table, table.changes) == (NAME, 3)
     assert "column born" in table.error
 
@@ -110,14 +110,14 @@ def test_a_table_is_set_aside_and_read_again(night: Night) -> None:
     assert night.ids() == [2, 3, 4, 5]
 
     assert night.write(5, rows("r", (1, 0), (2, 0), (4, 0), snapshot="s2"), rows("c", (6, 0), commit=40)) is None
-    assert found(night.root, {}) == ()
+    assert tables_set_aside(night.root, {}) == ()
     assert night.write(6, rows("c", (7, 0), commit=50)) is None
     assert night.held() == [1, 2, 4, 6, 7]
     assert night.ids() == [2, 3, 4, 5], "what was stored stays"
 
     assert "no counterpart" in str(night.write(7, rows("c", (8, CAESAR), commit=60))), "and again"
     assert night.ids() == [2, 3, 4, 5, 8]
-    assert len(found(night.root, {})) == 1
+    assert len(tables_set_aside(night.root, {})) == 1
 
 
 def test_a_repeated_micro_batch_stores_nothing_twice(night: Night) -> None:
@@ -143,23 +143,23 @@ def test_small_files_of_dead_letters_are_joined_and_each_is_stored_once(night: N
     stored = [json.loads(text)["id"] for text in night.letter_table.to_pyarrow_table().column("after").to_pylist()]
     assert sorted(stored) == [*range(-36, 0), *range(1, 37)]
     assert all(stored.index(-number) == stored.index(number) + 1 for number in range(1, 37)), "in their order"
-    assert [(table.table, table.changes) for table in found(night.root, {})] == [(NAME, 72)]
+    assert [(table.table, table.changes) for table in tables_set_aside(night.root, {})] == [(NAME, 72)]
 
 
 def test_what_a_task_left_that_was_killed_in_its_first_dead_letters_is_no_table(night: Night) -> None:
     left = Path(night.root) / "_aside" / NAME / "part-00000.parquet"
     left.parent.mkdir(parents=True)
     left.write_bytes(b"PAR1")
-    assert found(night.root, {}) == ()
+    assert tables_set_aside(night.root, {}) == ()
     assert night.write(0, rows("c", (1, CAESAR), commit=10))
-    assert [table.table for table in found(night.root, {})] == [NAME]
+    assert [table.table for table in tables_set_aside(night.root, {})] == [NAME]
 
 
 def test_dead_letters_that_cannot_be_read_are_an_error_with_their_place(night: Night) -> None:
     night.write(0, rows("c", (1, CAESAR), commit=10))
     (Path(night.root) / "_aside" / NAME / "_delta_log" / "00000000000000000000.json").write_text("{")
     with pytest.raises(SinkError, match=f"_aside/{NAME}"):
-        found(night.root, {})
+        tables_set_aside(night.root, {})
 
 
 def test_numbers_that_json_lacks_are_text_in_dead_letters() -> None:
@@ -184,9 +184,9 @@ def test_the_first_snapshot_fails(night: Night) -> None:
     assert night.write(0, rows("r", (1, CAESAR), snapshot="s0"))
     assert night.write(1, rows("r", (2, 0), snapshot="s0"), rows("c", (3, 0), commit=10)) is None
     assert night.ids() == [3]
-    assert len(found(night.root, {})) == 1
+    assert len(tables_set_aside(night.root, {})) == 1
     assert night.write(2, rows("r", (2, 0), (3, 0), snapshot="s1")) is None
-    assert (night.held(), found(night.root, {})) == ([2, 3], ())
+    assert (night.held(), tables_set_aside(night.root, {})) == ([2, 3], ())
 
 
 def test_a_replica_that_was_deleted_is_set_aside_until_a_snapshot(night: Night) -> None:
@@ -194,13 +194,13 @@ def test_a_replica_that_was_deleted_is_set_aside_until_a_snapshot(night: Night) 
     night.write(0, rows("r", (1, 1), (2, 2), snapshot="s1"))
     assert night.write(1, rows("c", (3, CAESAR), commit=10)) is not None
     shutil.rmtree(Path(night.root) / NAME)
-    assert [each.table for each in found(night.root, {})] == [NAME]
+    assert [each.table for each in tables_set_aside(night.root, {})] == [NAME]
     assert night.write(2, rows("c", (4, 4), commit=20)) is None
     assert not (Path(night.root) / NAME).exists()
     assert night.ids() == [3, 4]
     night.write(3, rows("r", (1, 1), (2, 2), (4, 4), snapshot="s2"), rows("c", (5, 5), commit=30))
     assert night.held() == [1, 2, 4, 5]
-    assert found(night.root, {}) == ()
+    assert tables_set_aside(night.root, {}) == ()
 
 
 def test_a_later_part_of_a_snapshot_fails(night: Night) -> None:
@@ -210,7 +210,7 @@ def test_a_later_part_of_a_snapshot_fails(night: Night) -> None:
     assert night.write(1, rows("c", (3, 0), commit=10)) is None
     assert (night.held(), night.ids()) == ([1], [3])
     assert night.write(2, rows("r", (4, 0), snapshot="s1")) is None
-    assert (night.held(), found(night.root, {})) == ([4], ())
+    assert (night.held(), tables_set_aside(night.root, {})) == ([4], ())
 
 
 def test_where_tables_are_not_set_aside_the_error_is_raised(night: Night) -> None:

@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from tailrace.errors import SinkAwayError, SinkError, TableError
-from tailrace.sinks.replica.aside import found
+from tailrace.sinks.replica.aside import tables_set_aside
 from tailrace.sinks.replica.failures import failed, retried
 from tailrace.sinks.replica.table import LakeError
 from tailrace.sinks.replica.target import Target
@@ -23,7 +23,7 @@ def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
     file = tmp_path / "afile"
     file.write_text("no folder")
     with pytest.raises(SinkError) as caught:
-        found(str(file), {}, "source")
+        tables_set_aside(str(file), {}, "source")
     assert type(caught.value) is SinkError
     assert caught.value.where == str(file)
     assert caught.value.what.endswith("Generic LocalFileSystem error (Not a directory (os error 20))")

@@ -67,8 +67,8 @@ class ChangeTableAdmin(SharedLogAdmin):
 
     @override
     def taken_position(self) -> str | None:
-        found = reading_of(self.config, self.databases())
-        return None if found is None else found.to_text()
+        reading = reading_of(self.config, self.databases())
+        return None if reading is None else reading.to_text()
 
     @override
     def as_debezium(self, position: Position) -> list[OffsetEntry]:

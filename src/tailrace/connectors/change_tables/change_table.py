@@ -27,7 +27,7 @@ class ChangeTable:
     kind: str | None
     order: str
 
-    def rows(self, found: Block) -> ChangeRows:
+    def rows(self, block: Block) -> ChangeRows:
         """Rows of the driver, at least one. Raises DecodeError."""
         raise NotImplementedError
 
@@ -35,6 +35,6 @@ class ChangeTable:
         """The rows of whole transactions with their kinds, where one row alone does not tell its kind."""
         return rows
 
-    def incomplete(self, found: ChangeTableRows) -> Mapping[str, pa.Array]:
+    def incomplete(self, changes: ChangeTableRows) -> Mapping[str, pa.Array]:
         """The columns `before` and `unchanged` of a batch where an update leaves out values it has not touched."""
         return {}

@@ -85,18 +85,18 @@ class ChangeTableRows:
         return len(self.op)
 
 
-def paired(found: ChangeRows, where: str) -> ChangeTableRows:
+def paired(rows: ChangeRows, where: str) -> ChangeTableRows:
     """The changes of rows that hold whole pairs. Raises DecodeError for half a pair, and for another kind of row."""
-    kind = found.kind
+    kind = rows.kind
     first = np.flatnonzero(kind == BEFORE)
     second = np.flatnonzero(kind == AFTER)
     if len(first) != len(second) or (first + 1 != second).any() or not np.isin(kind, _KINDS).all():
-        raise _broken(found, first, second, where)
+        raise _broken(rows, first, second, where)
     if (
         len(first)
-        and not pc.all(pc.equal(found.change.take(pa.array(first)), found.change.take(pa.array(second)))).as_py()
+        and not pc.all(pc.equal(rows.change.take(pa.array(first)), rows.change.take(pa.array(second)))).as_py()
     ):
-        raise _broken(found, first, second, where)
+        raise _broken(rows, first, second, where)
     at = np.flatnonzero(kind != BEFORE)
     last = pa.array(at)
     op = kind[at]
@@ -106,26 +106,26 @@ def paired(found: ChangeRows, where: str) -> ChangeTableRows:
     nothing = np.zeros(len(at), np.int64)
     return ChangeTableRows(
         op=pa.array([DELETE, CREATE, UPDATE], pa.string()).take(pa.array(np.minimum(op, 3) - 1)),
-        commit=found.commit.take(last),
-        change=found.change.take(last),
-        ts_us=found.ts_us.take(last),
-        before=found.images.take(old),
-        after=found.images.take(new),
-        mask=found.mask.take(last),
+        commit=rows.commit.take(last),
+        change=rows.change.take(last),
+        ts_us=rows.ts_us.take(last),
+        before=rows.images.take(old),
+        after=rows.images.take(new),
+        mask=rows.mask.take(last),
         rows=np.where(op == AFTER, 2, 1).astype(np.int64),
         order=nothing,
         serial=nothing,
     )
 
 
-def _broken(found: ChangeRows, first: Ints, second: Ints, where: str) -> DecodeError:
+def _broken(rows: ChangeRows, first: Ints, second: Ints, where: str) -> DecodeError:
     alone = [row for row in first.tolist() if row + 1 not in second.tolist()]
     alone += [row for row in second.tolist() if row - 1 not in first.tolist()]
-    alone += np.flatnonzero(~np.isin(found.kind, _KINDS)).tolist()
+    alone += np.flatnonzero(~np.isin(rows.kind, _KINDS)).tolist()
     row = alone[0] if alone else 0
     return DecodeError(
-        f"a row of kind {int(found.kind[row])} has no partner: an update is a row of kind 3 and then one of kind 4",
-        where=f"{where}, commit {found.commit[row].as_py()}, change {found.change[row].as_py()}",
+        f"a row of kind {int(rows.kind[row])} has no partner: an update is a row of kind 3 and then one of kind 4",
+        where=f"{where}, commit {rows.commit[row].as_py()}, change {rows.change[row].as_py()}",
         remedy="look at the change table there; to continue, take a new snapshot of the table by a signal",
     )
 
@@ -174,23 +174,23 @@ def _ranks(values: pa.DictionaryArray) -> Ints:
     order = pc.array_sort_indices(values.dictionary).to_numpy(zero_copy_only=False)
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
-    found: Ints = ranks[values.indices.to_numpy(zero_copy_only=False)]
-    return found
+    by_row: Ints = ranks[values.indices.to_numpy(zero_copy_only=False)]
+    return by_row
 
 
 def marks(tables: Sequence[ChangeTableRows]) -> pa.RecordBatch:
     """BEGIN and END of each transaction, in log order (schema MARKS)."""
-    found = [
+    transaction_marks = [
         {"order": place, "status": status, "id": commit, "ts_us": ts_us}
         for commit, first, last, ts_us in _transactions(tables)
         for place, status in ((first + BEGIN_PLACE, BEGIN), (last + END_PLACE, END))
     ]
-    return pa.RecordBatch.from_pylist(found, schema=MARKS)
+    return pa.RecordBatch.from_pylist(transaction_marks, schema=MARKS)
 
 
 def _transactions(tables: Sequence[ChangeTableRows]) -> list[tuple[str, int, int, int]]:
     """Each transaction: its commit, and order of its first change, of its last one, and its time."""
-    found: dict[str, tuple[int, int, int]] = {}
+    by_commit: dict[str, tuple[int, int, int]] = {}
     for each in tables:
         if not len(each):
             continue
@@ -202,9 +202,9 @@ def _transactions(tables: Sequence[ChangeTableRows]) -> list[tuple[str, int, int
         for commit, low, high, ts_us in zip(
             runs.values.to_pylist(), each.order[starts].tolist(), each.order[ends - 1].tolist(), times, strict=True
         ):
-            other = found.get(commit, (low, high, ts_us))
-            found[commit] = min(low, other[0]), max(high, other[1]), min(ts_us, other[2])
-    return [(commit, *found[commit]) for commit in sorted(found)]
+            other = by_commit.get(commit, (low, high, ts_us))
+            by_commit[commit] = min(low, other[0]), max(high, other[1]), min(ts_us, other[2])
+    return [(commit, *by_commit[commit]) for commit in sorted(by_commit)]
 
 
 def whole_transactions(
@@ -232,10 +232,10 @@ def whole_transactions(
         limit = heap[0][0] if heap else None
         if limit == passed or (limit is not None and rows < enough):
             continue
-        found = [_taken(blocks, limit) for blocks in held]
+        whole = [_taken(blocks, limit) for blocks in held]
         rows, passed = sum(len(block) for blocks in held for block in blocks), limit
-        if any(each is not None for each in found):
-            yield found
+        if any(each is not None for each in whole):
+            yield whole
 
 
 def _taken(blocks: list[ChangeRows], limit: str | None) -> ChangeRows | None:

@@ -20,15 +20,15 @@ def noted(
 ) -> dict[str, dict[str, list[str]]]:
     """The entry COMMITS at a position; the earlier commit of a database stays where nothing is known of this one."""
     before: Mapping[str, list[str]] = log.get(COMMITS, {})
-    found = {}
+    by_database = {}
     for database, lsn in to.lsns:
-        known = before.get(database)
-        if lsn and (known is None or known[0] != lsn):
+        last = before.get(database)
+        if lsn and (last is None or last[0] != lsn):
             commit = dialect.commit(connection, database, lsn)
-            known = known if commit is None else [lsn, commit]
-        if known is not None:
-            found[database] = known
-    return {COMMITS: found} if found else {}
+            last = last if commit is None else [lsn, commit]
+        if last is not None:
+            by_database[database] = last
+    return {COMMITS: by_database} if by_database else {}
 
 
 def changed(dialect: Dialect, connection: Connection, log: Mapping[str, Any]) -> LogGap | None:

@@ -32,43 +32,43 @@ def is_passed(instance: Instance, begin: LsnPosition, end: LsnPosition) -> bool:
 
 def known_up_to(before: Known, to: LsnPosition, instances: Sequence[Instance]) -> dict[str, dict[str, list[Any]]]:
     """The instances that the log up to a position has rows of, those among them that are gone by now left out."""
-    found: dict[str, dict[str, list[Any]]] = {}
+    by_database: dict[str, dict[str, list[Any]]] = {}
     for each in instances:
         has_rows = each.has_begun and each.start <= to.lsn(each.table.database)
         if has_rows or is_known(before, each):
-            names = found.setdefault(each.table.database, {})
+            names = by_database.setdefault(each.table.database, {})
             columns = _first_columns(before, each)
             names[each.name] = [each.number, each.table.schema, each.table.table, each.version, *columns]
-    return found
+    return by_database
 
 
-def _first_columns(known: Known, instance: Instance) -> tuple[int, int]:
+def _first_columns(stored: Known, instance: Instance) -> tuple[int, int]:
     """`types` and `rest` when an instance was seen first, as far as the offset has them."""
-    found = known.get(instance.table.database, {}).get(instance.name, [])[4:] if is_known(known, instance) else []
-    first = [int(each) for each in found]
+    entry = stored.get(instance.table.database, {}).get(instance.name, [])[4:] if is_known(stored, instance) else []
+    first = [int(each) for each in entry]
     now = [instance.types, instance.rest]
     types, rest, *_ = [*first, *now[len(first) :]]
     return types, rest
 
 
-def is_retyped(known: Known, instance: Instance) -> bool:
+def is_retyped(stored: Known, instance: Instance) -> bool:
     """Whether an instance's columns were altered since it was seen first: their types, defaults, or being required."""
-    return _first_columns(known, instance) != (instance.types, instance.rest)
+    return _first_columns(stored, instance) != (instance.types, instance.rest)
 
 
-def is_known(known: Known, instance: Instance) -> bool:
+def is_known(stored: Known, instance: Instance) -> bool:
     """Whether the offset has the instance, and not another one of its name."""
-    found = known.get(instance.table.database, {}).get(instance.name)
-    return found is not None and found[0] == instance.number
+    entry = stored.get(instance.table.database, {}).get(instance.name)
+    return entry is not None and entry[0] == instance.number
 
 
-def is_reported(known: Known, instance: Instance) -> bool:
+def is_reported(stored: Known, instance: Instance) -> bool:
     """Whether the offset has the instance with the columns of now."""
-    found = known.get(instance.table.database, {}).get(instance.name, [])
-    return is_known(known, instance) and (len(found) < 4 or found[3] == instance.version)
+    entry = stored.get(instance.table.database, {}).get(instance.name, [])
+    return is_known(stored, instance) and (len(entry) < 4 or entry[3] == instance.version)
 
 
-def replaced(known: Known, at: LsnPosition, instances: Sequence[Instance]) -> list[tuple[str, str, Instance]]:
+def replaced(stored: Known, at: LsnPosition, instances: Sequence[Instance]) -> list[tuple[str, str, Instance]]:
     """The instances that are gone where those there are of their tables begin later: name, position, and the new one.
 
     With none there is no log.
@@ -76,26 +76,26 @@ def replaced(known: Known, at: LsnPosition, instances: Sequence[Instance]) -> li
     by_table: dict[tuple[str, str, str], list[Instance]] = {}
     for each in instances:
         by_table.setdefault((each.table.database, each.table.schema, each.table.table), []).append(each)
-    found = []
-    for database, names in known.items():
+    gone = []
+    for database, names in stored.items():
         for name, (number, schema, table, *_) in names.items():
             mine = by_table.get((database, schema, table), [])
             is_gone = all(each.number != number for each in mine)
             # Where nothing tells since when the other one has changes (it may not have begun yet), it may lack some.
             if is_gone and mine and (mine[0].start > at.lsn(database) or not mine[0].start):
-                found.append((name, at.lsn(database), mine[0]))
-    return found
+                gone.append((name, at.lsn(database), mine[0]))
+    return gone
 
 
-def new_tables(known: Known, waiting: Mapping[str, Sequence[int]], instances: Sequence[Instance]) -> list[Instance]:
+def new_tables(stored: Known, waiting: Mapping[str, Sequence[int]], instances: Sequence[Instance]) -> list[Instance]:
     """The instances whose tables the log has had no changes of, under their names; but those that a snapshot awaits."""
-    found = []
+    new = []
     for each in instances:
-        met = {(schema, table) for _, schema, table, *_ in known.get(each.table.database, {}).values()}
+        met = {(schema, table) for _, schema, table, *_ in stored.get(each.table.database, {}).values()}
         is_awaited = each.number in waiting.get(each.table.database, ())
         if (each.table.schema, each.table.table) not in met and not is_awaited:
-            found.append(each)
-    return found
+            new.append(each)
+    return new
 
 
 def cleaned(instance: Instance, lsn: str, longer: str) -> LogGap:
@@ -109,10 +109,10 @@ def cleaned(instance: Instance, lsn: str, longer: str) -> LogGap:
     )
 
 
-def cleaned_meanwhile(instance: Instance, lsn: str, found: int, expected: int) -> OffsetError:
+def cleaned_meanwhile(instance: Instance, lsn: str, left: int, expected: int) -> OffsetError:
     """The error where clean-up has passed a range while it was read."""
     return OffsetError(
-        f"clean-up has removed changes while they were read: {found:,} of {expected:,} rows from LSN {lsn} on are left",
+        f"clean-up has removed changes while they were read: {left:,} of {expected:,} rows from LSN {lsn} on are left",
         where=f"{instance.table}, capture instance {instance.name}",
         remedy=f"{NEW_SNAPSHOT}. Keep changes longer than the pipeline is behind",
     )
@@ -130,12 +130,12 @@ def dropped_meanwhile(instance: Instance, lsn: str) -> str:
     )
 
 
-def dropped(known: Known, instances: Sequence[Instance], shown: tuple[str, ...]) -> tuple[TableId, ...]:
+def dropped(stored: Known, instances: Sequence[Instance], shown: tuple[str, ...]) -> tuple[TableId, ...]:
     """The tables that had an instance at the start of a range, and have none now."""
     captured = {each.table for each in instances}
     tables = (
         TableId(database, schema, table, shown)
-        for database, names in known.items()
+        for database, names in stored.items()
         for _, schema, table, *_ in names.values()
     )
     return tuple(dict.fromkeys(table for table in tables if table not in captured))

@@ -84,10 +84,10 @@ def _with_keys(instances: Iterable[Instance]) -> Iterable[tuple[str, str, TableK
 
 def _is_another(log: Mapping[str, Any], database: str, number: str, key: TableKey) -> bool:
     """Whether a table has another key than an offset says; nothing is known of one that was not captured there."""
-    known: str = log.get(KEYS, {}).get(database, {}).get(number, key.digest)
-    return known != key.digest
+    stored: str = log.get(KEYS, {}).get(database, {}).get(number, key.digest)
+    return stored != key.digest
 
 
 def _since(log: Mapping[str, Any], database: str, number: str) -> int | None:
-    found: int | None = log.get(NEW_KEYS, {}).get(database, {}).get(number)
-    return found
+    since: int | None = log.get(NEW_KEYS, {}).get(database, {}).get(number)
+    return since

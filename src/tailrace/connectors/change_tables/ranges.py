@@ -59,15 +59,15 @@ class LogRange:
         """
         if self.switches or self.passed or self.structures or self.dropped or self.lacking:
             return [self]
-        found: list[dict[Instance, int]] = []
+        groups: list[dict[Instance, int]] = []
         by_table = sorted((each for each in self.instances.items() if each[1]), key=lambda each: each[0].table)
         for _, mine in groupby(by_table, key=lambda each: each[0].table):
-            if not found or sum(found[-1].values()) >= ROWS:
-                found.append({})
-            found[-1].update(mine)
-        if len(found) > 1 and sum(found[-1].values()) < ROWS:
-            found[-2].update(found.pop())
-        return [replace(self, instances=each) for each in found] if len(found) > 1 else [self]
+            if not groups or sum(groups[-1].values()) >= ROWS:
+                groups.append({})
+            groups[-1].update(mine)
+        if len(groups) > 1 and sum(groups[-1].values()) < ROWS:
+            groups[-2].update(groups.pop())
+        return [replace(self, instances=each) for each in groups] if len(groups) > 1 else [self]
 
 
 def inside(dialect: Dialect, instance: Instance, start: str, end: str) -> str:

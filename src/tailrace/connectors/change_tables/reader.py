@@ -122,12 +122,16 @@ class RangeReader:
             connection = stack.enter_context(self._connected())
             lookup = _Lookup(self._dialect, connection, self._config)
             tables = {each: self._table(lookup, each) for each, rows in mine.items() if rows}
-            found = {each: table for each, table in tables.items() if table}
+            present_tables = {each: table for each, table in tables.items() if table}
             if waiting:
                 self._remember_from(connection, list(mine))
-            cursors = [self._cursor(stack, connection, table, mine[each]) for each, table in found.items()]
+            cursors = [self._cursor(stack, connection, table, mine[each]) for each, table in present_tables.items()]
             for block in whole_transactions(cursors):
-                present = [(table, each) for table, each in zip(found.values(), block, strict=True) if each is not None]
+                present = [
+                    (table, each)
+                    for table, each in zip(present_tables.values(), block, strict=True)
+                    if each is not None
+                ]
                 yield self._chunk(present, waiting)
         if self._gone:
             yield _lacking(self._gone)
@@ -164,22 +168,22 @@ class RangeReader:
         Raises OffsetError at their end if clean-up has removed some of the rows: a backlog as old as the retention may
         be read while clean-up runs.
         """
-        found = 0
+        count = 0
         try:
             for block in self._blocks(stack, connection, table, rows):
-                found += len(block)
+                count += len(block)
                 yield block
         except self._dialect.failures.driver_error as error:
             # A table cannot be dropped while it is read.
-            if found or not self._dialect.is_missing(error):
+            if count or not self._dialect.is_missing(error):
                 raise
             self._lose(table.instance)
             return
-        if found < rows and not self._skipped(table):
+        if count < rows and not self._skipped(table):
             if not self._is_there(connection, table.instance):
                 self._lose(table.instance)
                 return
-            raise gap.cleaned_meanwhile(table.instance, self._start, found, rows)
+            raise gap.cleaned_meanwhile(table.instance, self._start, count, rows)
 
     def _is_there(self, connection: Connection, instance: Instance) -> bool:
         """Whether the change table is still the one that was listed: another one may have its name."""
@@ -205,15 +209,15 @@ class RangeReader:
             return []
         return [str(kind) for op in self._config[SKIPPED_OPERATIONS] for kind in _SKIPPED.get(op, ())]
 
-    def _chunk(self, found: Sequence[tuple[ChangeTable, ChangeRows]], waiting: list[Switch]) -> Chunk:
-        known = [paired(table.whole(rows), str(table.instance.table)) for table, rows in found]
-        ordered = in_log_order(known, self.order + ORDER_STEP)
+    def _chunk(self, rows_of_tables: Sequence[tuple[ChangeTable, ChangeRows]], waiting: list[Switch]) -> Chunk:
+        changes_of_tables = [paired(table.whole(rows), str(table.instance.table)) for table, rows in rows_of_tables]
+        ordered = in_log_order(changes_of_tables, self.order + ORDER_STEP)
         self.order += ORDER_STEP * (sum(map(len, ordered)) + 2)
         for switch in waiting:
             if switch.instance.start:
                 self._look_before(switch.instance, ordered)
         batches: list[ChangeBatch] = []
-        for (table, _), each in zip(found, ordered, strict=True):
+        for (table, _), each in zip(rows_of_tables, ordered, strict=True):
             mine = [switch for switch in waiting if switch.instance.table == table.instance.table]
             for switch in mine:
                 if len(each) and each.commit[0].as_py() >= switch.instance.start:
@@ -286,21 +290,21 @@ def _change_table(lookup: _Lookup, instance: Instance, types: int, key: TableKey
     return lookup.dialect.change_table(lookup.connection, lookup.config, instance)
 
 
-def batch_of(dialect: Dialect, table: ChangeTable, found: ChangeTableRows) -> ChangeBatch:
+def batch_of(dialect: Dialect, table: ChangeTable, rows: ChangeTableRows) -> ChangeBatch:
     """Changes of one table as a batch."""
-    known = {"change_lsn": found.change, "commit_lsn": found.commit, "event_serial_no": pa.array(found.serial)}
+    columns_of_source = {"change_lsn": rows.change, "commit_lsn": rows.commit, "event_serial_no": pa.array(rows.serial)}
     fields = list(dialect.source_type)
     columns = {
-        "op": found.op,
-        "order": pa.array(found.order),
-        "ts_us": found.ts_us,
-        "snapshot": pa.nulls(len(found), pa.string()),
-        "source": pa.StructArray.from_arrays([known[field.name] for field in fields], fields=fields),
-        "before": found.before,
-        "after": found.after,
-        COMMIT: found.commit,
+        "op": rows.op,
+        "order": pa.array(rows.order),
+        "ts_us": rows.ts_us,
+        "snapshot": pa.nulls(len(rows), pa.string()),
+        "source": pa.StructArray.from_arrays([columns_of_source[field.name] for field in fields], fields=fields),
+        "before": rows.before,
+        "after": rows.after,
+        COMMIT: rows.commit,
     }
-    return ChangeBatch(table.captured.schema, pa.RecordBatch.from_pydict({**columns, **table.incomplete(found)}))
+    return ChangeBatch(table.captured.schema, pa.RecordBatch.from_pydict({**columns, **table.incomplete(rows)}))
 
 
 def again_after_loss(dialect: Dialect, config: Config, attempt: Callable[[], Iterator[Chunk]]) -> Iterator[Chunk]:

@@ -38,9 +38,9 @@ class Switch:
     is_new: bool
 
 
-def structure_of(found: Described, kind: str, statement: str | None, position: str) -> SchemaChange:
+def structure_of(described: Described, kind: str, statement: str | None, position: str) -> SchemaChange:
     """The change that gives a table this structure."""
-    return SchemaChange(kind, statement, position, key=found.key, columns=found.shown())
+    return SchemaChange(kind, statement, position, key=described.key, columns=described.shown())
 
 
 def schema_batch(
@@ -70,17 +70,24 @@ def initial_batches(
     That is the last of each database; those of one are together. `lsns` are the positions of databases, `last` the
     last changes in them, if any.
     """
-    found = []
-    known = last or {}
+    batches = []
+    last_changes = last or {}
     for place, each in enumerate(structures, 1):
         lsn = lsns.get(each.id.database, "")
         change = structure_of(each, CREATE, None, lsn)
         is_last = place == len(structures) or structures[place].id.database != each.id.database
         marker = "last" if ends and is_last else "true"
-        found.append(
-            _one(dialect, each.id, change, ChangePlace(0, lsn), known.get(each.id.database, LastChange(lsn)), marker)
+        batches.append(
+            _one(
+                dialect,
+                each.id,
+                change,
+                ChangePlace(0, lsn),
+                last_changes.get(each.id.database, LastChange(lsn)),
+                marker,
+            )
         )
-    return found
+    return batches
 
 
 def _one(

@@ -84,8 +84,8 @@ class Catalog(SqlCatalog, Protocol):
 
     def newest(self) -> dict[TableId, Instance]:
         """The newest change table of each table that has one; one that has not begun only if it is the only one."""
-        found = [each for database in self.databases() for each in self.instances(database)]
-        return {each.table: each for each in sorted(found, key=lambda each: each.has_begun)}
+        instances = [each for database in self.databases() for each in self.instances(database)]
+        return {each.table: each for each in sorted(instances, key=lambda each: each.has_begun)}
 
     def now(self, table: TableId, instances: Mapping[TableId, Instance], number: int) -> Described:
         """A table as it is: with the columns of its newest change table if there is one."""

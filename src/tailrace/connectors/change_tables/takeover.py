@@ -68,9 +68,9 @@ def _moved(lsn: str, by: int) -> str:
 def entries_of(config: Config, position: LsnPosition, *, has_databases: bool) -> list[OffsetEntry]:
     """The position as Debezium's offsets: as behind a snapshot, so that it begins with the next transaction."""
     prefix = config[TOPIC_PREFIX]
-    found = []
+    entries = []
     for database, lsn in position.lsns:
         partition = {"server": prefix, **({"database": database} if has_databases else {})}
         offset = {_COMMIT: lsn.rstrip("+"), _CHANGE: None, "snapshot": "INITIAL", "snapshot_completed": True}
-        found.append(OffsetEntry(partition, offset))
-    return found
+        entries.append(OffsetEntry(partition, offset))
+    return entries

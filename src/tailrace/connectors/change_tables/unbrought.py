@@ -20,7 +20,7 @@ def lacking_rows(
     dialect: Dialect,
     connection: Connection,
     catalog: Catalog,
-    known: gap.Known,
+    stored: gap.Known,
     waiting: Mapping[str, Sequence[int]],
     begin: LsnPosition,
     captured: Sequence[Instance],
@@ -28,12 +28,12 @@ def lacking_rows(
 ) -> Iterator[tuple[TableId, str]]:
     """Captured tables with rows that the log lacks, and why: new ones, or change tables that were made again.
 
-    `known` and `waiting` are those of the offset, `inside` the instances with rows in the range that begins here. May
+    `stored` and `waiting` are those of the offset, `inside` the instances with rows in the range that begins here. May
     raise the driver's errors.
     """
-    for name, lsn, new in gap.replaced(known, begin, captured):
+    for name, lsn, new in gap.replaced(stored, begin, captured):
         yield new.table, gap.disabled(name, lsn, new).what
-    fresh = gap.new_tables(known, waiting, inside)
+    fresh = gap.new_tables(stored, waiting, inside)
     for each in unbrought(dialect, connection, catalog, fresh, begin):
         yield each.table, _UNBROUGHT
 

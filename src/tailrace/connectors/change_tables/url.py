@@ -38,7 +38,7 @@ class UrlForm:
         database = unquote(parts.path.lstrip("/"))
         if not parts.hostname or not database or not parts.username:
             raise self._wrong("the URL lacks a user, a host or a database")
-        found = {
+        properties = {
             "database.hostname": parts.hostname,
             "database.port": str(port),
             "database.user": unquote(parts.username),
@@ -49,11 +49,11 @@ class UrlForm:
         for name, value in parse_qsl(parts.query):
             if name.lower() not in self.options:
                 raise self._wrong(f"the URL has the option {name}; known are {', '.join(sorted(self.options))}")
-            found[self.options[name.lower()]] = value
+            properties[self.options[name.lower()]] = value
         secrets = {_SECRET: unquote(parts.password)} if parts.password else {}
         server = f"{parts.hostname}:{port}"
-        prompts = {_SECRET: f"Password of {found['database.user']} at {server}"}
-        return NewSource(database, f"{database} at {server}", found, secrets, {_SECRET: self.variable}, prompts)
+        prompts = {_SECRET: f"Password of {properties['database.user']} at {server}"}
+        return NewSource(database, f"{database} at {server}", properties, secrets, {_SECRET: self.variable}, prompts)
 
     def _wrong(self, what: str) -> ConfigError:
         return ConfigError(what, where="url", remedy=f"write {self.example}; special characters as %xx")

@@ -120,17 +120,17 @@ class Db2Admin(ChangeTableAdmin):
 
     @override
     def overview(self) -> list[TableOverview]:
-        def found(connection: Connection) -> list[TableOverview]:
+        def tables(connection: Connection) -> list[TableOverview]:
             catalog = Catalog(connection, self.config)
             newest = catalog.newest()
             return [_overview(connection, catalog, table, table in newest) for table in sorted(catalog.tables())]
 
         with self.server() as server:
-            return server.ask(found)
+            return server.ask(tables)
 
     @override
     def state(self, pipeline: str | None = None) -> SourceState:
-        def found(connection: Connection) -> SourceState:
+        def state(connection: Connection) -> SourceState:
             read = captured_time(connection, self.config)
             late = None if read is None else server_time(connection) - read
             shown = "nothing is captured yet" if late is None else f"the log is read up to {_shown(late)} ago"
@@ -138,15 +138,15 @@ class Db2Admin(ChangeTableAdmin):
             return SourceState(log_end(connection, self.config), details=(detail,))
 
         with self.server() as server:
-            return server.ask(found)
+            return server.ask(state)
 
     @override
     def problems(self, *, begun: bool) -> list[Finding]:
-        def found(connection: Connection) -> list[Finding]:
+        def unusual(connection: Connection) -> list[Finding]:
             return [self._program(connection), *self._tables(connection)]
 
         with self.server() as server:
-            problems = server.ask(found)
+            problems = server.ask(unusual)
         return [each for each in problems if each.ok is not True]
 
     @override

@@ -132,15 +132,15 @@ class Catalog(tables.Catalog):
 
     @cached_property
     def _instances(self) -> list[Instance]:
-        found = []
+        instances = []
         for owner, table, cd_owner, cd_table, _ in self.registered():
             source, changes = self._id(owner, table), self._id(cd_owner, cd_table)
             if changes in self._tables:
                 number, columns = self._tables[changes]
                 own = self._tables.get(source, (0, 0))[0]
                 name = qualified(changes.schema, changes.table)
-                found.append(Instance(cd_table, source, number, own, start="", changes=name, version=columns))
-        return sorted(found, key=lambda each: each.name)
+                instances.append(Instance(cd_table, source, number, own, start="", changes=name, version=columns))
+        return sorted(instances, key=lambda each: each.name)
 
     def registered(self) -> list[tuple[Any, ...]]:
         """The rows of IBMSNAP_REGISTER: source schema and table, change table's schema and name, state."""
@@ -156,7 +156,7 @@ class Catalog(tables.Catalog):
 
     @override
     def is_unique_at_commit(self, table: TableId) -> bool:
-        """See SqlCatalog.is_unique_at_commit: keys are verified when a statement ends.
+        """Whether keys are verified when a statement ends.
 
         Which row has a key then is not known without old rows, which updates may lack on z/OS.
         """
@@ -232,14 +232,14 @@ class Catalog(tables.Catalog):
         listed = ", ".join(map(text, sorted({table.schema for table in numbers})))
         if not listed:
             return {}
-        found: dict[TableId, dict[str, TableKey]] = {}
+        keys_of: dict[TableId, dict[str, TableKey]] = {}
         query = (_ALL_KEYS_ZOS if self._is_zos else _ALL_KEYS).format(schemas=listed)
         for schema, table, owner, index, rule, made, column in self.connection.rows(query):
             if rule in self._streamed:
-                mine = found.setdefault(self._id(schema, table), {})
-                known = mine.get(f"{owner} {index}") or TableKey((), str(made))
-                mine[f"{owner} {index}"] = replace(known, columns=(*known.columns, str(column)))
-        return {numbers[table]: next(iter(mine.values())) for table, mine in found.items() if table in numbers}
+                mine = keys_of.setdefault(self._id(schema, table), {})
+                key = mine.get(f"{owner} {index}") or TableKey((), str(made))
+                mine[f"{owner} {index}"] = replace(key, columns=(*key.columns, str(column)))
+        return {numbers[table]: next(iter(mine.values())) for table, mine in keys_of.items() if table in numbers}
 
     @override
     def unique(self, table: TableId, number: int) -> list[tuple[str, ...]]:
@@ -247,18 +247,18 @@ class Catalog(tables.Catalog):
 
     def _unique(self, table: TableId, rules: str) -> list[tuple[str, ...]]:
         query = (_KEYS_ZOS if self._is_zos else _KEYS).format(schema=text(table.schema), table=text(table.table))
-        found: dict[tuple[str, str], list[str]] = {}
+        indexes: dict[tuple[str, str], list[str]] = {}
         for schema, index, rule, column in self.connection.rows(query):
             if rule in rules:
-                found.setdefault((schema, index), []).append(column)
-        return [tuple(columns) for columns in found.values()]
+                indexes.setdefault((schema, index), []).append(column)
+        return [tuple(columns) for columns in indexes.values()]
 
 
 def statistics(connection: Connection, table: TableId, *, is_zos: bool) -> tuple[int, int]:
     """About the rows of a table and the bytes of one, -1 where they are not known; zeros for a table that is gone."""
     query = (_SIZE_ZOS if is_zos else _SIZE).format(schema=text(table.schema), table=text(table.table))
-    found = connection.rows(query)
-    return (int(found[0][0]), int(found[0][1])) if found else (0, 0)
+    rows = connection.rows(query)
+    return (int(rows[0][0]), int(rows[0][1])) if rows else (0, 0)
 
 
 def _column(row: tuple[Any, ...]) -> SqlColumn:

@@ -64,8 +64,8 @@ class Connection(tables.Connection):
 
     @override
     def value(self, statement: str) -> Any:
-        found = self.rows(statement)
-        return found[0][0] if found else None
+        rows = self.rows(statement)
+        return rows[0][0] if rows else None
 
     @override
     def names(self, statement: str) -> list[str]:
@@ -89,8 +89,8 @@ class Connection(tables.Connection):
     def _largest(self, statement: str, columns: Sequence[ResultColumn]) -> list[int]:
         """The bytes that values of each large column take at most. Raises SourceError where they are too large."""
         query = results.longest(statement, columns)
-        found = iter(self.rows(query)[0] if query else ())
-        lengths = [int(next(found) or 0) if column.is_large else 0 for column in columns]
+        sizes = iter(self.rows(query)[0] if query else ())
+        lengths = [int(next(sizes) or 0) if column.is_large else 0 for column in columns]
         for column, length in zip(columns, lengths, strict=True):
             if length > LARGEST:
                 raise SourceError(

@@ -46,10 +46,10 @@ def refusal(config: Config, said: str, code: int) -> SourceError | None:
     if code == _NO_LIBRARY and _GSKIT in said:
         what = f"{config[DRIVER_SSL_CERT_LOCATION]} has no certificate that can be read"
         return SourceError(what, where=_FILE, remedy=_SET_FILE)
-    found = _HANDSHAKE.search(said)
-    if code != _NO_TLS_CONNECTION and found is None:
+    alert = _HANDSHAKE.search(said)
+    if code != _NO_TLS_CONNECTION and alert is None:
         return None
-    if found is not None and found[1] != _BAD_CERTIFICATE:
+    if alert is not None and alert[1] != _BAD_CERTIFICATE:
         return REMEDIES.unencrypted(where)
     reason = objection(host, port, config[DRIVER_SSL_CERT_LOCATION], _SECONDS)
     return REMEDIES.distrusted(reason or "the driver does not say why", where)

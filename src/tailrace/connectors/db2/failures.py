@@ -68,24 +68,24 @@ class Db2Failures(Failures):
 
     @override
     def is_transient(self, error: BaseException) -> bool:
-        found = driver_error_of(error)
-        if not isinstance(found, Db2Error):
+        driver_error = driver_error_of(error)
+        if not isinstance(driver_error, Db2Error):
             return False
-        is_locked = found.code in _LOCKED or found.state in _LOCKED_STATES
-        return self.is_lost(error) or is_locked or found.code in _PASSING
+        is_locked = driver_error.code in _LOCKED or driver_error.state in _LOCKED_STATES
+        return self.is_lost(error) or is_locked or driver_error.code in _PASSING
 
     @override
     def is_refused(self, error: BaseException) -> bool:
         """A standby is where the address leads."""
-        found = driver_error_of(error)
-        return isinstance(found, Db2Error) and found.code in _STANDBY
+        driver_error = driver_error_of(error)
+        return isinstance(driver_error, Db2Error) and driver_error.code in _STANDBY
 
     @override
     def is_lost(self, error: BaseException) -> bool:
-        found = driver_error_of(error)
-        if not isinstance(found, Db2Error) or found.code in (LOGIN_FAILED, *NO_DATABASE, *_PASSING):
+        driver_error = driver_error_of(error)
+        if not isinstance(driver_error, Db2Error) or driver_error.code in (LOGIN_FAILED, *NO_DATABASE, *_PASSING):
             return False
-        return found.code in _LOST or found.state.startswith(_LOST_STATES)
+        return driver_error.code in _LOST or driver_error.state.startswith(_LOST_STATES)
 
     @override
     def is_passing(self, error: BaseException) -> bool:
@@ -110,8 +110,8 @@ FAILURES = Db2Failures()
 
 def is_missing(error: BaseException) -> bool:
     """Whether an object of the statement does not exist."""
-    found = driver_error_of(error)
-    return isinstance(found, Db2Error) and (found.code == -204 or found.state == _NO_OBJECT)
+    driver_error = driver_error_of(error)
+    return isinstance(driver_error, Db2Error) and (driver_error.code == -204 or driver_error.state == _NO_OBJECT)
 
 
 def _sentence(error: Db2Error, doing: str, line: str) -> SourceError:

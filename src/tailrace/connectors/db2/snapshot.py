@@ -172,8 +172,8 @@ class Db2Dialect(Dialect):
     @override
     def undone(self, connection: Any) -> AbstractContextManager[None]:
         """A text that ends a transaction is a statement, and Db2 takes one at a time."""
-        found: AbstractContextManager[None] = connection.transaction()
-        return found
+        transaction: AbstractContextManager[None] = connection.transaction()
+        return transaction
 
     @override
     def log_end(self, connection: Any, config: Config) -> LsnPosition:

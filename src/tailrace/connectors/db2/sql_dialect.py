@@ -30,12 +30,12 @@ class Db2(Dialect):
 
         @override
         def _parse_unary(self) -> exp.Expr | None:
-            found = self._register() or super()._parse_unary()
-            while found is not None and self._curr and self._curr.text.upper() in _UNITS:
+            expression = self._register() or super()._parse_unary()
+            while expression is not None and self._curr and self._curr.text.upper() in _UNITS:
                 unit = self._curr.text
                 self._advance()
-                found = exp.Interval(this=found, unit=exp.Var(this=unit))
-            return found
+                expression = exp.Interval(this=expression, unit=exp.Var(this=unit))
+            return expression
 
         def _register(self) -> exp.Expr | None:
             if not self._curr or not self._next:

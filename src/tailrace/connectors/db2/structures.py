@@ -68,14 +68,14 @@ def structures(connection: Connection, catalog: Catalog, *, is_zos: bool) -> Map
     if not named:
         return {}
     facts = _read(connection, {each for names in named for each in (names[0], names[2])}, is_zos=is_zos)
-    found = {}
+    by_table = {}
     for id_ in captured & changes.keys():
         owner, table, schema, name = changes[id_]
         own = sorted(facts.columns.get((owner, table), set()) & facts.columns.get((schema, name), set()))
         if own and (owner, table) in facts.tables:
             hidden = tuple({*own}.difference(catalog.filter.columns(id_, own)))
-            found[id_] = described(facts, (owner, table), own, hidden)
-    return found
+            by_table[id_] = described(facts, (owner, table), own, hidden)
+    return by_table
 
 
 def described(facts: Catalogued, name: _Name, own: Sequence[str], hidden: Sequence[str]) -> Structure:
@@ -95,21 +95,26 @@ def described(facts: Catalogued, name: _Name, own: Sequence[str], hidden: Sequen
 
 
 def _read(connection: Connection, schemas: set[str], *, is_zos: bool) -> Catalogued:
-    found, listed = Catalogued(), ", ".join(map(text, sorted(schemas)))
+    catalogued, listed = Catalogued(), ", ".join(map(text, sorted(schemas)))
 
     def each(query: str, note: Callable[..., Any]) -> None:
         for schema, table, *values in connection.rows(query.format(schemas=listed)):
             note((schema.rstrip(), table), *values)
 
-    each(_COLUMNS_ZOS if is_zos else _COLUMNS, lambda name, column: found.columns.setdefault(name, set()).add(column))
+    each(
+        _COLUMNS_ZOS if is_zos else _COLUMNS,
+        lambda name, column: catalogued.columns.setdefault(name, set()).add(column),
+    )
     each(
         _TABLES_ZOS if is_zos else _TABLES,
-        lambda name, created, capture: found.tables.update({name: (str(created), (capture or "").strip())}),
+        lambda name, created, capture: catalogued.tables.update({name: (str(created), (capture or "").strip())}),
     )
     if not is_zos:
-        each(_PARTS, lambda name, id_, part: found.parts.setdefault(name, {}).update({str(id_): Member(part, "")}))
-        found.loads = {(schema.rstrip(), table): int(at or 0) for schema, table, at in loads(connection, schemas) or ()}
-    return found
+        each(_PARTS, lambda name, id_, part: catalogued.parts.setdefault(name, {}).update({str(id_): Member(part, "")}))
+        catalogued.loads = {
+            (schema.rstrip(), table): int(at or 0) for schema, table, at in loads(connection, schemas) or ()
+        }
+    return catalogued
 
 
 def loads(connection: Connection, schemas: set[str]) -> Sequence[Row] | None:

@@ -91,7 +91,8 @@ class Db2Probes(Db2Bench):
         connection.close()
         about = {"product": product}
         about |= {
-            each: self.known(f"SELECT VALUE FROM SYSIBMADM.DBCFG WHERE NAME = {text(each)}") for each in _CONFIGURED
+            each: self.answer_or_code(f"SELECT VALUE FROM SYSIBMADM.DBCFG WHERE NAME = {text(each)}")
+            for each in _CONFIGURED
         }
         about |= {"instance": self._row(_INSTANCE), "system": self._row(_SYSTEM)}
         return Answer(about=about)
@@ -104,10 +105,10 @@ class Db2Probes(Db2Bench):
 
     def _program(self) -> Answer:
         place = control(self.config)
-        about = {each: self.known(f"SELECT {each} FROM {place}.IBMSNAP_CAPPARMS") for each in _PARAMETERS}
-        about["seconds_behind"] = self.known(_LATENESS.format(control=place))
+        about = {each: self.answer_or_code(f"SELECT {each} FROM {place}.IBMSNAP_CAPPARMS") for each in _PARAMETERS}
+        about["seconds_behind"] = self.answer_or_code(_LATENESS.format(control=place))
         states = {str(state): int(count) for state, count in self.main.rows(_STATES.format(control=place))}
         other = {state: count for state, count in states.items() if state != "A"}
         return Answer(
-            {"apply_sets": self.known(_PRUNED.format(control=place)), "states_other_than_active": other}, about
+            {"apply_sets": self.answer_or_code(_PRUNED.format(control=place)), "states_other_than_active": other}, about
         )

@@ -139,16 +139,16 @@ class Db2Bench(SqlBench):
 
     @override
     def readers_wait(self) -> bool:
-        return str(self.known("SELECT VALUE FROM SYSIBMADM.DBCFG WHERE NAME = 'cur_commit'")).upper() != "ON"
+        return str(self.answer_or_code("SELECT VALUE FROM SYSIBMADM.DBCFG WHERE NAME = 'cur_commit'")).upper() != "ON"
 
-    def known(self, query: str) -> Any:
+    def answer_or_code(self, query: str) -> Any:
         """The first value of a query, or the code of the error, where a server does not have it or hides it."""
         try:
             rows = self.main.rows(query)
         except FAILURES.driver_error as error:
             return f"code {self.code(error)}"
-        found = rows[0][0] if rows else None
-        return found.strip() if isinstance(found, str) else found if isinstance(found, int | None) else str(found)
+        value = rows[0][0] if rows else None
+        return value.strip() if isinstance(value, str) else value if isinstance(value, int | None) else str(value)
 
     @override
     def drivers(self) -> Mapping[str, str]:
@@ -178,11 +178,13 @@ class Db2Bench(SqlBench):
 
     @override
     def obstacle(self) -> Finding | None:
-        found = self.known(f"SELECT COUNT(*) FROM {self._register} WHERE GLOBAL_RECORD = 'Y' AND SYNCHTIME IS NOT NULL")
-        if str(found).startswith("code"):
+        count = self.answer_or_code(
+            f"SELECT COUNT(*) FROM {self._register} WHERE GLOBAL_RECORD = 'Y' AND SYNCHTIME IS NOT NULL"
+        )
+        if str(count).startswith("code"):
             remedy = "set SQL Replication up, or name its schema: --property cdc.control.schema=..."
             return Finding("capture", False, "there are no control tables, or they cannot be read", remedy)
-        if not found:
+        if not count:
             return Finding("capture", False, "the capture program has never run", "start asncap on the server")
         return None
 

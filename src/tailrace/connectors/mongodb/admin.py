@@ -66,10 +66,10 @@ class MongoAdmin(SharedLogAdmin):
     @override
     def server_findings(self) -> list[Finding]:
         with self._server() as server:
-            found: list[Finding] = server.ask(self._found)
-            return found
+            findings: list[Finding] = server.ask(self._findings)
+            return findings
 
-    def _found(self, client: Client) -> list[Finding]:
+    def _findings(self, client: Client) -> list[Finding]:
         cluster_time(client)
         version = client.server_info()["version"]
         findings = [Finding("server", True, f"MongoDB {version} at {addresses(self.config)}")]
@@ -115,12 +115,12 @@ class MongoAdmin(SharedLogAdmin):
 
     @override
     def overview(self) -> list[TableOverview]:
-        def found(client: Client) -> list[TableOverview]:
+        def tables(client: Client) -> list[TableOverview]:
             tables = Collections(client, self.config).all()
             return [_overview(client, table) for table in sorted(tables)]
 
         with self._server() as server:
-            return server.ask(found)
+            return server.ask(tables)
 
     @override
     def unreadable(self, tables: Sequence[TableId]) -> Finding:
@@ -146,13 +146,13 @@ class MongoAdmin(SharedLogAdmin):
 
     @override
     def state(self, pipeline: str | None = None) -> SourceState:
-        def found(client: Client) -> SourceState:
+        def state(client: Client) -> SourceState:
             window = _window(client)
             details = () if window is None else (Detail("oplog", window.what, is_fine=window.ok is True),)
             return SourceState(LogPosition(end_of(cluster_time(client))), details=details)
 
         with self._server() as server:
-            return server.ask(found)
+            return server.ask(state)
 
     @override
     def extended(self) -> str:

@@ -47,8 +47,8 @@ class Collections:
 
     def captured(self) -> list[TableId]:
         """Those that are captured, in snapshot order: by their own names, as Debezium sorts them."""
-        found = [table for table in self.all() if self.captures(table)]
-        return sorted(found, key=lambda table: (table.table, table.database))
+        tables = [table for table in self.all() if self.captures(table)]
+        return sorted(tables, key=lambda table: (table.table, table.database))
 
     def captures(self, table: TableId) -> bool:
         """Whether a collection is captured; those that are temporary have no replica."""
@@ -56,18 +56,18 @@ class Collections:
 
     def identities(self) -> dict[TableId, bytes]:
         """The UUIDs of the captured collections."""
-        return {table: each.uuid for table, each in self.known().items()}
+        return {table: each.uuid for table, each in self.captured_collections().items()}
 
-    def known(self) -> dict[TableId, KnownCollection]:
+    def captured_collections(self) -> dict[TableId, KnownCollection]:
         """The captured collections, by one query a database."""
-        found = {}
+        collections = {}
         for name in self._databases():
             for each in self._client[name].list_collections(filter=self._wanted()):
                 table = table_id(name, each["name"])
                 if _is_own(table.table) and self.captures(table):
                     is_capped = bool(each.get("options", {}).get("capped"))
-                    found[table] = KnownCollection(bytes(each["info"]["uuid"]), is_capped=is_capped)
-        return found
+                    collections[table] = KnownCollection(bytes(each["info"]["uuid"]), is_capped=is_capped)
+        return collections
 
     def read_first(self) -> list[TableId]:
         """Those that a first snapshot reads. A collection of signals is one of them if it is listed like any other."""

@@ -152,7 +152,7 @@ def connect(config: Config, application: str = "tailrace") -> Client:
 
 def _options(config: Config, given: Mapping[str, Any]) -> dict[str, Any]:
     """What the properties add to `given`, the options of the connection string, which go before them."""
-    found: dict[str, Any] = {
+    options: dict[str, Any] = {
         "datetime_conversion": DatetimeConversion.DATETIME_AUTO.name,
         "connectTimeoutMS": config[MONGODB_CONNECT_TIMEOUT_MS],
         "serverSelectionTimeoutMS": config[MONGODB_SERVER_SELECTION_TIMEOUT_MS],
@@ -161,18 +161,18 @@ def _options(config: Config, given: Mapping[str, Any]) -> dict[str, Any]:
     }
     user = config[MONGODB_USER]
     if user:
-        found |= {"username": user, "password": config[MONGODB_PASSWORD]}
-        found |= {"authSource": config[MONGODB_AUTHSOURCE]}
+        options |= {"username": user, "password": config[MONGODB_PASSWORD]}
+        options |= {"authSource": config[MONGODB_AUTHSOURCE]}
     if config[MONGODB_SSL_ENABLED]:
         files = {
             "tlsCAFile": config[MONGODB_SSL_TRUSTSTORE],
             "tlsCertificateKeyFile": config[MONGODB_SSL_KEYSTORE],
         }
-        found |= {"tls": True, **{option: file for option, file in files.items() if file}}
-        found["tlsAllowInvalidHostnames"] = config[MONGODB_SSL_INVALID_HOSTNAME_ALLOWED]
+        options |= {"tls": True, **{option: file for option, file in files.items() if file}}
+        options["tlsAllowInvalidHostnames"] = config[MONGODB_SSL_INVALID_HOSTNAME_ALLOWED]
         password = config[MONGODB_SSL_KEYSTORE_PASSWORD]
-        found |= {"tlsCertificateKeyFilePassword": password} if password else {}
-    return {name: value for name, value in found.items() if name.lower() not in given and value is not None}
+        options |= {"tlsCertificateKeyFilePassword": password} if password else {}
+    return {name: value for name, value in options.items() if name.lower() not in given and value is not None}
 
 
 class Server:

@@ -81,7 +81,7 @@ def _literal(properties: Mapping[str, object]) -> Mapping[str, object]:
     given = _named(properties)
     if given.get("filters.match.mode", ("", ""))[1].strip().lower() != "literal":
         return properties
-    found = dict(properties)
+    changed = dict(properties)
     for list_ in LISTS:
         name, text = given.get(list_, ("", ""))
         names = [each.strip() for each in text.split(",")] if text.strip() else []
@@ -89,8 +89,8 @@ def _literal(properties: Mapping[str, object]) -> Mapping[str, object]:
             raise ConfigError(f"{list_} contains empty values", where=list_)
         if names:
             form = "{}" if ".exclude." in list_ else "(?-i:{})"
-            found[name] = ",".join(form.format(re.escape(each)) for each in names)
-    return found
+            changed[name] = ",".join(form.format(re.escape(each)) for each in names)
+    return changed
 
 
 def is_for_replica(config: Config) -> bool:
@@ -100,18 +100,18 @@ def is_for_replica(config: Config) -> bool:
 
 def stages(config: Config) -> list[object]:
     """The stages of cursor.pipeline. Raises ValueError."""
-    found = loads(config[CURSOR_PIPELINE] or "[]")
-    if not isinstance(found, list) or not all(isinstance(stage, dict) for stage in found):
+    pipeline = loads(config[CURSOR_PIPELINE] or "[]")
+    if not isinstance(pipeline, list) or not all(isinstance(stage, dict) for stage in pipeline):
         raise ValueError("it is no list of stages")
-    return found
+    return pipeline
 
 
 def condition(text: str | None) -> dict[str, object]:
     """A condition on documents from its JSON text, as the shell reads it. Raises ValueError."""
-    found = loads(text or "{}")
-    if not isinstance(found, dict):
+    filter_ = loads(text or "{}")
+    if not isinstance(filter_, dict):
         raise ValueError("it is no JSON object")
-    return found
+    return filter_
 
 
 def conditions(config: Config) -> dict[str, str]:

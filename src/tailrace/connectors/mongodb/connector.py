@@ -97,10 +97,10 @@ class MongoConnector(SharedLogConnector):
     @override
     def tables(self, config: Config) -> list[TableSchema]:
         rows, tables = Documents(config), self.snapshots.tables(config)
-        found = [rows.schema(table) for table in tables]
-        if config[SHAPE] == "table" and len(tables) == 1 and found[0].key == (KEY,):
+        schemas = [rows.schema(table) for table in tables]
+        if config[SHAPE] == "table" and len(tables) == 1 and schemas[0].key == (KEY,):
             return [sampled(config, tables[0], self._server.ask(lambda client: self._sample(client, tables[0])))]
-        return found
+        return schemas
 
     @override
     def structures(self, config: Config, reached: Reached) -> Mapping[TableId, Structure]:
@@ -109,7 +109,7 @@ class MongoConnector(SharedLogConnector):
         Stages of the user may leave these out, so that the UUID alone tells of them.
         """
         rows, is_reported = Documents(config), config[CURSOR_PIPELINE] is None
-        found = self._server.ask(lambda client: Collections(client, config).known())
+        collections = self._server.ask(lambda client: Collections(client, config).captured_collections())
         why = "cursor.pipeline was changed, and maybe left out some of its changes"
         facts = {"stages": Fact(digest(config.given.get(CURSOR_PIPELINE.name, "")), why)}
         return {
@@ -119,7 +119,7 @@ class MongoConnector(SharedLogConnector):
                 is_reported=is_reported,
                 unread=_CLONED if each.is_capped else None,
             )
-            for table, each in found.items()
+            for table, each in collections.items()
         }
 
     @override
@@ -135,8 +135,8 @@ class MongoConnector(SharedLogConnector):
 
     @override
     def log_end(self) -> LogEnd:
-        known = self._server.ask(written_before)
-        committed = None if known is None else Committed(known[0], end_of(known[1]))
+        written = self._server.ask(written_before)
+        committed = None if written is None else Committed(written[0], end_of(written[1]))
         return LogEnd(end_of(self._server.ask(cluster_time)), committed)
 
     @override
@@ -166,10 +166,10 @@ class MongoConnector(SharedLogConnector):
             return None
         # Of a time that is given nobody knows whether the log ever had a change.
         is_own = at != reached.log.get(BEGINS)
-        found = self._server.ask(lambda client: self._gap(client, at, is_own=is_own), "the log cannot be opened")
-        if found is None:
+        gap = self._server.ask(lambda client: self._gap(client, at, is_own=is_own), "the log cannot be opened")
+        if gap is None:
             self._compared = at
-        return found
+        return gap
 
     def _gap(self, client: Client, at: str, *, is_own: bool) -> LogGap | None:
         """A stream is opened at any time: before the beginning of a new log, as if nothing had been, and after its end.

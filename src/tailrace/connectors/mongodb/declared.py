@@ -39,7 +39,7 @@ class Declaration:
 
 def parse_declarations(text: str | None) -> list[Declaration]:
     """The declarations in `expression: name TYPE, name TYPE; expression: ...`. Raises ConfigError."""
-    found = []
+    declarations = []
     for entry in (text or "").split(";"):
         if not entry.strip():
             continue
@@ -50,8 +50,8 @@ def parse_declarations(text: str | None) -> list[Declaration]:
             raise _invalid(entry, f"{names.strip()} is no regular expression") from error
         if not colon:
             raise _invalid(entry, "no column is declared")
-        found.append(Declaration(expression, _Parser(entry, columns).columns()))
-    return found
+        declarations.append(Declaration(expression, _Parser(entry, columns).columns()))
+    return declarations
 
 
 def declared_fields(declarations: Sequence[Declaration], name: str) -> tuple[pa.Field, ...]:
@@ -80,13 +80,13 @@ class _Parser:
 
     def columns(self) -> tuple[pa.Field, ...]:
         """All columns, to the end of the text."""
-        found = self._fields(separator="")
+        fields = self._fields(separator="")
         if self._tokens:
             raise _invalid(self._entry, f"unexpected {self._tokens[0]}")
-        names = [field.name for field in found]
+        names = [field.name for field in fields]
         if len(set(names)) < len(names):
             raise _invalid(self._entry, "a name is declared twice")
-        return tuple(found)
+        return tuple(fields)
 
     def _fields(self, separator: str) -> list[pa.Field]:
         fields = [self._field(separator)]
@@ -140,9 +140,9 @@ class _Parser:
         return self._tokens.pop(0)
 
     def _take(self, token: str) -> None:
-        found = self._next(token)
-        if found != token:
-            raise _invalid(self._entry, f"{token} is expected before {found}")
+        next_token = self._next(token)
+        if next_token != token:
+            raise _invalid(self._entry, f"{token} is expected before {next_token}")
 
 
 def _quoted(name: str) -> str:
@@ -156,7 +156,7 @@ def _ddl(kind: pa.DataType) -> str:
         return "STRUCT<" + ", ".join(f"{_quoted(field.name)}: {_ddl(field.type)}" for field in kind) + ">"
     if pa.types.is_list(kind):
         return f"ARRAY<{_ddl(kind.value_type)}>"
-    return next(name for name, known in _TYPES.items() if known == kind)
+    return next(name for name, declared in _TYPES.items() if declared == kind)
 
 
 def _invalid(entry: str, why: str) -> ConfigError:

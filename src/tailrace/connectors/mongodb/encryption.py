@@ -71,11 +71,11 @@ def untrusting(said: str) -> SourceError:
 
 def refusal(line: str) -> SourceError | None:
     """What the driver's line about a server that it has not reached says about encryption; None if nothing."""
-    if found := _VERIFIED.search(line):
-        return REMEDIES.distrusted(found[2], found[1])
-    if found := _BROKEN.search(line):
-        return REMEDIES.unencrypted(found[1])
-    found = _CLOSED.search(line)
-    if found and is_encrypting(found[1], int(found[2]), _SECONDS):
-        return REMEDIES.encrypted_only(f"{found[1]}:{found[2]}")
+    if match := _VERIFIED.search(line):
+        return REMEDIES.distrusted(match[2], match[1])
+    if match := _BROKEN.search(line):
+        return REMEDIES.unencrypted(match[1])
+    match = _CLOSED.search(line)
+    if match and is_encrypting(match[1], int(match[2]), _SECONDS):
+        return REMEDIES.encrypted_only(f"{match[1]}:{match[2]}")
     return None

@@ -209,10 +209,10 @@ def _distinct_names(values: Values) -> list[str]:
 
 def _member_names(values: Values) -> list[tuple[str, ...]]:
     """The names of each document's fields, in their order."""
-    found: list[list[str]] = [[] for _ in range(len(values))]
+    names_by_row: list[list[str]] = [[] for _ in range(len(values))]
     elements = members(values)
     if len(elements):
         names = slices(values.buffer, elements.names, elements.name_ends).to_pylist()
         for row, name in zip(elements.rows.tolist(), names, strict=True):
-            found[row].append(str(name))
-    return [tuple(each) for each in found]
+            names_by_row[row].append(str(name))
+    return [tuple(each) for each in names_by_row]

@@ -90,8 +90,8 @@ def patches(events: ChangeEvents) -> pa.Array:
     updated, removed = json_text(events.updated_fields, STRICT), events.removed_fields
     has_set = pc.not_equal(pc.fill_null(updated, "{}"), "{}")
     set_ = pc.if_else(has_set, join('"$set": ', pc.fill_null(updated, "{}")), None)
-    found = pa.array([_unset(names) for names in removed.to_pylist()], pa.string())
-    parts = pc.coalesce(join(set_, ", ", found), set_, found, "")
+    unset = pa.array([_unset(names) for names in removed.to_pylist()], pa.string())
+    parts = pc.coalesce(join(set_, ", ", unset), set_, unset, "")
     described = pa.array(events.is_described, pa.bool_())
     plain = pc.if_else(described, join("{", parts, "}"), None)
     return pc.if_else(is_replace, texts, _with_arrays(events, plain))
@@ -109,15 +109,15 @@ def _with_arrays(events: ChangeEvents, plain: pa.Array) -> pa.Array:
     rows = [row for row, arrays in enumerate(cut) if arrays]
     if not rows:
         return plain
-    found = plain.to_pylist()
+    texts = plain.to_pylist()
     for row in rows:
         document = _document(events.after, row)
-        known = [] if document is None else [(each["field"], _left(document, each)) for each in cut[row]]
-        left = {name: array for name, array in known if array is not None}
-        patch = json.loads(found[row])
+        left_of_field = [] if document is None else [(each["field"], _left(document, each)) for each in cut[row]]
+        left = {name: array for name, array in left_of_field if array is not None}
+        patch = json.loads(texts[row])
         patch["$set"] = {**json.loads(_text(left)), **patch.get("$set", {})}
-        found[row] = json.dumps(patch, ensure_ascii=False)
-    return pa.array(found, pa.string())
+        texts[row] = json.dumps(patch, ensure_ascii=False)
+    return pa.array(texts, pa.string())
 
 
 def _document(values: Values, row: int) -> dict[str, Any] | None:

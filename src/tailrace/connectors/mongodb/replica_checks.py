@@ -62,5 +62,5 @@ def keeping_images(table: TableId) -> str:
 
 def keeps_images(client: Client, table: TableId) -> bool:
     """Whether a collection keeps its documents before and after changes."""
-    found: Mapping[str, Any] = next(iter(client[table.database].list_collections(filter={"name": table.table})), {})
-    return bool(found.get("options", {}).get("changeStreamPreAndPostImages", {}).get("enabled"))
+    facts: Mapping[str, Any] = next(iter(client[table.database].list_collections(filter={"name": table.table})), {})
+    return bool(facts.get("options", {}).get("changeStreamPreAndPostImages", {}).get("enabled"))

@@ -75,11 +75,11 @@ def _tokens(text: str) -> Tokens:
     at = 0
     end = len(text.rstrip())
     while at < end:
-        found = _TOKEN.match(text, at)
-        if found is None or found.lastgroup is None:
+        match = _TOKEN.match(text, at)
+        if match is None or match.lastgroup is None:
             raise ValueError(f"unexpected {text[at:].strip()[:20]!r}")
-        tokens.append((found.lastgroup, found[found.lastgroup]))
-        at = found.end()
+        tokens.append((match.lastgroup, match[match.lastgroup]))
+        at = match.end()
     return tokens
 
 
@@ -119,15 +119,15 @@ def _named(name: str, tokens: Tokens) -> Any:
 
 def _members(tokens: Tokens, end: str, read: Callable[[Tokens], Any]) -> list[Any]:
     """What `read` reads, between commas, up to the end."""
-    found: list[Any] = []
+    members: list[Any] = []
     while tokens and tokens[-1][1] != end:
-        found.append(read(tokens))
+        members.append(read(tokens))
         if tokens and tokens[-1][1] == ",":
             tokens.pop()
         elif not tokens or tokens[-1][1] != end:
             raise ValueError(f"{end!r} is missing")
     _next(tokens)
-    return found
+    return members
 
 
 def _member(tokens: Tokens) -> tuple[str, Any]:
@@ -144,7 +144,7 @@ def _next(tokens: Tokens) -> tuple[str, str]:
 
 
 def _plain(token: str) -> str:
-    return _ESCAPED.sub(lambda found: _character(found[1]), token[1:-1])
+    return _ESCAPED.sub(lambda match: _character(match[1]), token[1:-1])
 
 
 def _character(escaped: str) -> str:

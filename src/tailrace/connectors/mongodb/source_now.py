@@ -57,8 +57,8 @@ class MongoNow(SourceNow):
 
     @override
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
-        for found, _ in self._read(table, {}):
-            yield found
+        for page, _ in self._read(table, {}):
+            yield page
 
     @override
     def texts(self, keys: pa.Table) -> list[Key]:
@@ -83,8 +83,8 @@ class MongoNow(SourceNow):
         with FAILURES.translated(f"{table.id}: the documents cannot be read"):
             for batch in batches(self._client, table.id, {**at_time(self._time), **options}):
                 native = native_rows(table, rows.images(table, batch.documents, rows.keys(batch.documents)))
-                found = pa.Table.from_arrays(native.flatten(), schema=pa.schema(list(native.type)))
-                yield found, rows.text(table, batch.documents)
+                page = pa.Table.from_arrays(native.flatten(), schema=pa.schema(list(native.type)))
+                yield page, rows.text(table, batch.documents)
 
 
 def _is_json(text: str | None) -> bool:

@@ -29,13 +29,13 @@ def new_source(url: str) -> NewSource:
             properties["mongodb.authsource"] = parsed["database"]
     database = parsed["database"]
     host = hosts_of(url)
-    found = {"mongodb.connection.string": address, **properties, "topic.prefix": database or "mongodb"}
+    source = {"mongodb.connection.string": address, **properties, "topic.prefix": database or "mongodb"}
     if database and database != "admin":
-        found["database.include.list"] = database
+        source["database.include.list"] = database
     secret = "mongodb.password"
     secrets = {secret: password} if password else {}
     prompts = {secret: f"Password of {user} at {host}"} if user is not None else {}
     variables = {secret: _VARIABLE} if user is not None else {}
     return NewSource(
-        database or "mongodb", f"{database or 'all databases'} at {host}", found, secrets, variables, prompts
+        database or "mongodb", f"{database or 'all databases'} at {host}", source, secrets, variables, prompts
     )

@@ -238,9 +238,9 @@ class MongoBench(Bench):
             "is_sharded": hello.get("msg") == "isdbgrid",
             "members": len(hello.get("hosts", ())),
             "max_document_bytes": hello["maxBsonObjectSize"],
-            "compatibility": self._known(lambda: self._parameter("featureCompatibilityVersion")["version"]),
-            "storage": self._known(lambda: admin.command("serverStatus")["storageEngine"]["name"]),
-            "log_hours": self._known(self._window),
+            "compatibility": self._answer_or_code(lambda: self._parameter("featureCompatibilityVersion")["version"]),
+            "storage": self._answer_or_code(lambda: admin.command("serverStatus")["storageEngine"]["name"]),
+            "log_hours": self._answer_or_code(self._window),
         }
         return Answer({"has_log": "setName" in hello or about["is_sharded"]}, about)
 
@@ -251,7 +251,7 @@ class MongoBench(Bench):
         first = oldest_time(self.client)
         return None if first is None else round(((cluster_time(self.client) >> 32) - (first >> 32)) / 3600, 1)
 
-    def _known(self, ask: Any) -> Any:
+    def _answer_or_code(self, ask: Any) -> Any:
         """What a server says, or the code with which it refuses it."""
         try:
             return ask()
@@ -280,14 +280,14 @@ class MongoBench(Bench):
             events = self._events(stream, len(_OPERATIONS))
         with self._watch(resume_after=events[1][_ID]) as stream:
             again = self._events(stream, len(_OPERATIONS) - 2)
-        found = {
+        facts = {
             "operations": [event["operationType"] for event in events],
             "fields": sorted({name for event in events for name in event}),
             "resumes": [event[_ID] for event in again] == [event[_ID] for event in events[2:]],
             "has_wall_time": all("wallTime" in event for event in events),
             "has_pre_images": all("fullDocumentBeforeChange" in event for event in events[1:4]),
         }
-        return Answer(found)
+        return Answer(facts)
 
     def _watch(self, **options: Any) -> ChangeStream[dict[str, Any]]:
         mine = [{"$match": {"ns.coll": _WATCHED}}]

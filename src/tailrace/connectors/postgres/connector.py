@@ -119,8 +119,8 @@ class PostgresConnector(Connector):
     def tables(self, config: Config) -> list[TableSchema]:
         def described(connection: psycopg.Connection) -> list[TableSchema]:
             catalog = Catalog(connection, config)
-            found = (catalog.table(table) for table in catalog.tables())
-            return [table.schema for table in found if table is not None]
+            tables = (catalog.table(table) for table in catalog.tables())
+            return [table.schema for table in tables if table is not None]
 
         return self._ask(described)
 
@@ -131,8 +131,8 @@ class PostgresConnector(Connector):
     @override
     def schema(self, config: Config, table: TableId) -> TableSchema | None:
         def described(connection: psycopg.Connection) -> TableSchema | None:
-            found = Catalog(connection, config).table(table)
-            return None if found is None else found.schema
+            captured = Catalog(connection, config).table(table)
+            return None if captured is None else captured.schema
 
         return self._ask(described)
 
@@ -149,9 +149,9 @@ class PostgresConnector(Connector):
     @override
     def measures(self, reached: int | None, end: LogEnd) -> Mapping[str, int]:
         """The slot keeps the log from its restart_lsn on."""
-        found = {} if reached is None else {"lag_bytes": max(0, end.lsn - reached)}
+        lag = {} if reached is None else {"lag_bytes": max(0, end.lsn - reached)}
         restart = self._ask(lambda connection: slot.restart(connection, self.config))
-        return found if restart is None else {**found, "log_retained_bytes": max(0, end.lsn - restart)}
+        return lag if restart is None else {**lag, "log_retained_bytes": max(0, end.lsn - restart)}
 
     @override
     def clock_again(self, end: LogEnd) -> LogEnd:
@@ -178,10 +178,10 @@ class PostgresConnector(Connector):
         if is_routine:
             # What was seen of the server is compared over each new connection, as that may be to another server.
             claimed = claimed if self._control.is_new else replace(claimed, seen=None)
-        found = self._ask(lambda connection: lost_log.find(connection, self.config, claimed))
+        gap = self._ask(lambda connection: lost_log.find(connection, self.config, claimed))
         if is_routine:
             self._control.is_new = False
-        return found
+        return gap
 
     @override
     def give_up(self, reached: Reached) -> None:

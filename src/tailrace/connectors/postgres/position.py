@@ -157,8 +157,8 @@ def remembered(
 
 def last_commit(log: Mapping[str, Any]) -> int | None:
     """The end of the last transaction that `log` knows of."""
-    found: int | None = log.get("last_commit")
-    return found
+    end: int | None = log.get("last_commit")
+    return end
 
 
 def _moved_from(log: Mapping[str, Any]) -> int | None:

@@ -25,10 +25,10 @@ def last_sent(config: Config) -> int | None:
     if not config[SLOT_TAKEOVER]:
         remedy = "set slot.takeover=true: the slot that Debezium created is to be this pipeline's"
         raise ConfigError("the log continues from Debezium's slot", where=PROPERTY, remedy=remedy)
-    found = number(entries[0], *_LSNS)
-    if found is None:
+    lsn = number(entries[0], *_LSNS)
+    if lsn is None:
         raise lacking("lsn")
-    return found
+    return lsn
 
 
 def check_kept(sent: int, restart: int | None, slot: str) -> None:

@@ -239,10 +239,10 @@ class PostgresBench(SqlBench):
         return Answer({"may_replicate": about["rolsuper"] or about["rolreplication"] or self._is_managed()}, about)
 
     def _is_managed(self) -> bool:
-        found = self.main.rows(
+        rows = self.main.rows(
             "SELECT FROM pg_roles WHERE rolname = 'rds_replication' AND pg_has_role(current_user, oid, 'MEMBER')"
         )
-        return bool(found)
+        return bool(rows)
 
     def _messages(self) -> Answer:
         """The messages of pgoutput, by their first bytes, and what it says of a large value in the second update."""

@@ -101,9 +101,9 @@ class PagedTable(ChunkTable):
     def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
         columns = self.key_of(self.schema.key)
         check_width(keys, len(columns), str(self.schema.id))
-        found, existing = self.found(columns, keys)
+        row_images, existing = self.existing_rows(columns, keys)
         gone = [key for key in dict.fromkeys(keys) if key not in existing]
-        return found, self.of_keys(columns, gone)
+        return row_images, self.of_keys(columns, gone)
 
     def key_of(self, names: Sequence[str]) -> tuple[KeyColumn, ...]:
         """The key's columns. Raises Unread."""
@@ -112,7 +112,7 @@ class PagedTable(ChunkTable):
             raise Unread("it has no key", "NO_PRIMARY_KEY")
         return key
 
-    def found(self, key: Sequence[KeyColumn], keys: Sequence[Key]) -> tuple[pa.StructArray, set[Key]]:
+    def existing_rows(self, key: Sequence[KeyColumn], keys: Sequence[Key]) -> tuple[pa.StructArray, set[Key]]:
         """Images of the rows there are of these keys, and which of the keys those are."""
         parts: list[pa.StructArray] = []
         existing: set[Key] = set()
@@ -138,15 +138,15 @@ class PagedTable(ChunkTable):
         """Images that have a key and nothing else, as the server reads its texts."""
         if not keys:
             return self.images([])
-        known = {column.name: at for at, column in enumerate(key)}
+        places = {column.name: at for at, column in enumerate(key)}
         kinds = dict(zip((column.name for column in self.schema.columns), self.captured.types, strict=True))
         rows = []
         for values in keys:
             listed = [
                 expression(
-                    kinds[column.name], literal(self.dialect, key[known[column.name]], values[known[column.name]])
+                    kinds[column.name], literal(self.dialect, key[places[column.name]], values[places[column.name]])
                 )
-                if column.name in known
+                if column.name in places
                 else "NULL"
                 for column in self.schema.columns
             ]
@@ -214,8 +214,8 @@ class Paging(Page):
             f"FROM {self._name}{self._where(*conditions)} ORDER BY {order(dialect, self.key)}"
         )
         rows = self.table.connection.rows(dialect.limited(statement, size) + dialect.hint(self.table.config))
-        found = self.table.images([row[len(self.key) :] for row in rows])
-        return found, (dialect.texts(rows[-1][: len(self.key)]) if rows else None), len(rows)
+        row_images = self.table.images([row[len(self.key) :] for row in rows])
+        return row_images, (dialect.texts(rows[-1][: len(self.key)]) if rows else None), len(rows)
 
     def _where(self, *conditions: str) -> str:
         given = [*([f"({self.condition})"] if self.condition else []), *conditions]

@@ -99,8 +99,8 @@ class SqlDialect(Protocol):
 
     def rows_soon(self, connection: Any, statement: str) -> list[Row]:
         """All rows of a statement. An open transaction that has written some of them is not waited for long."""
-        found: list[Row] = connection.rows(statement)
-        return found
+        rows: list[Row] = connection.rows(statement)
+        return rows
 
     def parse(self, connection: Any, query: str) -> None:
         """Have the server parse a query, without running it. Raises the driver's errors."""

@@ -29,11 +29,11 @@ def block(rows: Sequence[Row]) -> Block:
 
 def images(table: CapturedTable, columns: Block, rows: int) -> pa.StructArray:
     """Row images of columns of the driver's values. Raises DecodeError."""
-    found = [
+    arrays = [
         image(kind, values, rows, f"{table.schema.id}.{column.name}")
         for column, kind, values in zip(table.schema.columns, table.types, columns, strict=True)
     ]
-    return pa.StructArray.from_arrays(found, fields=list(table.schema.row_type))
+    return pa.StructArray.from_arrays(arrays, fields=list(table.schema.row_type))
 
 
 def image(kind: ValueType, values: pa.Array, rows: int, where: str) -> pa.Array:

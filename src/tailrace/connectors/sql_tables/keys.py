@@ -20,12 +20,12 @@ class KeyColumn:
     is_nullable: bool = False
 
 
-def key_columns(found: Described, names: Sequence[str]) -> tuple[KeyColumn, ...]:
+def key_columns(described: Described, names: Sequence[str]) -> tuple[KeyColumn, ...]:
     """These columns of a table, in their order; none if one of them is missing."""
-    known = {column.name: column for column in found.columns}
-    if not set(names) <= set(known):
+    by_name = {column.name: column for column in described.columns}
+    if not set(names) <= set(by_name):
         return ()
-    return tuple(KeyColumn(each, known[each].type, not known[each].required) for each in names)
+    return tuple(KeyColumn(each, by_name[each].type, not by_name[each].required) for each in names)
 
 
 def printed(dialect: SqlDialect, key: Sequence[KeyColumn]) -> str:
@@ -44,7 +44,9 @@ def after(dialect: SqlDialect, key: Sequence[KeyColumn], values: PagingKey) -> s
     """That a row comes after these values in the order of the key: true or false, never unknown."""
     alternatives = []
     for place, (column, value) in enumerate(zip(key, values, strict=True)):
-        same = [_equal(dialect, one, given) for one, given in zip(key[:place], values[:place], strict=True)]
+        same = [
+            _equal(dialect, key_column, given) for key_column, given in zip(key[:place], values[:place], strict=True)
+        ]
         own = _above(dialect, column, value)
         if own is not None:
             alternatives.append(" AND ".join([*same, own]))

@@ -170,34 +170,34 @@ class _Rows:
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"SELECT {listed} FROM {dialect.table(split.table)}{where}"
 
-    def _batch(self, found: pa.StructArray, order: int) -> ChangeBatch:
+    def _batch(self, row_images: pa.StructArray, order: int) -> ChangeBatch:
         schema, moment, table = self.captured.schema, self.split.moment, self.split.table
         if Fault.ZERO_HIDDEN_KEYS in self.config[COMPAT_FAULTS]:
-            found = _without_hidden_keys(schema, found)
-        size = len(found)
+            row_images = _without_hidden_keys(schema, row_images)
+        size = len(row_images)
         columns = {
             "op": repeat(READ, size),
             "order": pa.array(order + self.dialect.order_step * np.arange(size, dtype=np.int64)),
             "ts_us": pa.repeat(pa.scalar(moment.ts_us, pa.int64()), size),
             "snapshot": repeat("true", size),
             "source": moment.source(self.dialect, table, size),
-            "before": pa.nulls(size, found.type),
-            "after": found,
+            "before": pa.nulls(size, row_images.type),
+            "after": row_images,
         }
         return ChangeBatch(schema, pa.RecordBatch.from_pydict(columns), self.read)
 
 
-def _without_hidden_keys(schema: TableSchema, found: pa.StructArray) -> pa.StructArray:
+def _without_hidden_keys(schema: TableSchema, row_images: pa.StructArray) -> pa.StructArray:
     """The reference engine does not read key columns that values leave out, so keys have zeros in their place.
 
     It reads all columns of a table if values have none.
     """
     shown = [column.in_value for column in schema.columns]
     if all(shown) or not any(shown):
-        return found
+        return row_images
     arrays = [
-        values if column.in_value else pa.repeat(_zero(column.arrow), len(found))
-        for column, values in zip(schema.columns, found.flatten(), strict=True)
+        values if column.in_value else pa.repeat(_zero(column.arrow), len(row_images))
+        for column, values in zip(schema.columns, row_images.flatten(), strict=True)
     ]
     return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type))
 

@@ -43,12 +43,12 @@ class SqlSignals(SignalTable):
             f"FROM {dialect.table(self.table)} WHERE {kind} NOT IN ({dialect.text(OPEN)}, {dialect.text(CLOSE)})"
         )
         try:
-            found = dialect.rows_soon(connection, dialect.limited(statement, limit))
+            rows = dialect.rows_soon(connection, dialect.limited(statement, limit))
         except dialect.failures.driver_error:
             # The table may have been altered since its columns were read.
             self._columns.clear()
             raise
-        return [(Signal(id_ or "", kind, data), None) for id_, kind, data in found]
+        return [(Signal(id_ or "", kind, data), None) for id_, kind, data in rows]
 
     @override
     def insert(self, connection: Connection, id_: str, kind: str, data: str) -> None:
@@ -65,13 +65,13 @@ class SqlSignals(SignalTable):
         if not self._columns:
             catalog = self.dialect.catalog(connection, self.config)
             number = catalog.tables().get(self.table)
-            found = () if number is None else catalog.described(self.table, number).columns
-            if len(found) != 3:
-                is_missing = "it is missing, or may not be seen" if number is None else f"it has {len(found)} columns"
+            columns = () if number is None else catalog.described(self.table, number).columns
+            if len(columns) != 3:
+                is_missing = "it is missing, or may not be seen" if number is None else f"it has {len(columns)} columns"
                 raise NotSignals(
                     f"{self.table} needs the columns id, type, data, in this order; {is_missing}",
                     where="signal.data.collection",
                     remedy="create the table as docs/signals.md says, or correct the property",
                 )
-            self._columns = [column.name for column in found]
+            self._columns = [column.name for column in columns]
         return self._columns

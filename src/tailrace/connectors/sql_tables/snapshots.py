@@ -57,8 +57,8 @@ class SqlSnapshots(OnDemandSnapshots):
 
     @override
     def sizes(self, config: Config) -> list[tuple[str, int]]:
-        found = self.server.ask(lambda connection: CapturedTables(self.dialect, connection, config).sizes())
-        return [(str(table), size) for table, size in found]
+        sizes = self.server.ask(lambda connection: CapturedTables(self.dialect, connection, config).sizes())
+        return [(str(table), size) for table, size in sizes]
 
     def moment(self, connection: Any, config: Config) -> Moment:
         """The present moment, for a snapshot on demand. May raise the driver's errors."""
@@ -120,5 +120,5 @@ class SqlSnapshots(OnDemandSnapshots):
     @override
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
         config = self.server.config
-        known = self.server.ask(lambda connection: self.dialect.catalog(connection, config).tables())
-        return [table for table in tables if table in known]
+        all_tables = self.server.ask(lambda connection: self.dialect.catalog(connection, config).tables())
+        return [table for table in tables if table in all_tables]

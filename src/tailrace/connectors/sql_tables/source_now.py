@@ -89,33 +89,33 @@ class SqlTablesNow(SourceNow):
     @override
     def excluded(self, table: TableSchema) -> Sequence[str]:
         columns = self._tables[table.id].described.columns
-        known = {column.name for column in table.columns}
+        captured = {column.name for column in table.columns}
         shown = {*self._catalog.filter.columns(table.id, [each.name for each in columns])}
         return [
-            each.name for each in columns if each.name not in known and (each.is_computed or each.name not in shown)
+            each.name for each in columns if each.name not in captured and (each.is_computed or each.name not in shown)
         ]
 
     @override
     def unlogged(self, table: TableSchema) -> Sequence[str]:
-        found = self._tables[table.id]
-        known = {*(column.name for column in table.columns), *found.captured.left_out, *self.excluded(table)}
-        return [each.name for each in found.described.columns if each.name not in known]
+        current = self._tables[table.id]
+        captured = {*(column.name for column in table.columns), *current.captured.left_out, *self.excluded(table)}
+        return [each.name for each in current.described.columns if each.name not in captured]
 
     @override
     def rows(self, table: TableSchema) -> Iterator[pa.Table]:
         captured = self._tables[table.id].captured
         statement = f"SELECT {', '.join(selected(self._dialect.name, captured))} FROM {self._dialect.table(table.id)}"
         with self._translated(f"{table.id} cannot be read"):
-            for found in self._connection.blocks(statement, _BLOCK):
-                yield compared_rows(table, images(captured, found, len(found[0])))
+            for columns in self._connection.blocks(statement, _BLOCK):
+                yield compared_rows(table, images(captured, columns, len(columns[0])))
 
     @override
     def page(
         self, table: TableSchema, after: PagingKey | None, until: PagingKey | None, size: int
     ) -> tuple[pa.Table, PagingKey | None]:
         with self._translated(f"rows of {table.id} cannot be read"):
-            found = self._tables[table.id]
-            return page_of(table, Paging(found, None, found.key_of(table.key)), after, until, size)
+            current = self._tables[table.id]
+            return page_of(table, Paging(current, None, current.key_of(table.key)), after, until, size)
 
     @override
     def texts(self, keys: pa.Table) -> list[Key]:
@@ -125,9 +125,9 @@ class SqlTablesNow(SourceNow):
     @override
     def understood(self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]) -> Iterator[pa.Table]:
         """The server makes null of what is none."""
-        found = self._tables[table.id]
-        key = found.key_of(names)
-        kinds = dict(zip((column.name for column in table.columns), found.captured.types, strict=True))
+        current = self._tables[table.id]
+        key = current.key_of(names)
+        kinds = dict(zip((column.name for column in table.columns), current.captured.types, strict=True))
         schema = TableSchema(table.id, tuple(table.column(each) for each in names), (), ())
         for start in range(0, len(wanted), _PIECE):
             rows = []
@@ -149,11 +149,11 @@ class SqlTablesNow(SourceNow):
         self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]
     ) -> Iterator[tuple[pa.Table, pa.Array]]:
         """A row's values are its version."""
-        found = self._tables[table.id]
-        key = found.key_of(names)
+        current = self._tables[table.id]
+        key = current.key_of(names)
         for start in range(0, len(wanted), _PIECE):
             with self._translated(f"rows of {table.id} cannot be read"):
-                rows, _ = found.found(key, wanted[start : start + _PIECE])
+                rows, _ = current.existing_rows(key, wanted[start : start + _PIECE])
             native = compared_rows(table, rows)
             yield native, pa.array([repr(row) for row in native.to_pylist()], pa.string())
 

@@ -67,10 +67,10 @@ class SqlCuts(CapturedTables, Cuts):
     def _as_table(self, captured: CapturedTable, select: str, origin: str) -> str:
         dialect, table, connection = self.dialect, captured.schema.id, self.connection
         source = f"{dialect.derived(select)} AS chosen"
-        found = connection.names(f"SELECT * FROM {source} WHERE 1 = 0")
+        names = connection.names(f"SELECT * FROM {source} WHERE 1 = 0")
         whole = self.catalog.described(table, self.numbers[table])
         types = {column.name: column.type.declared for column in whole.columns}
-        columns = UserSelect(table, found, list(types), {column.name for column in captured.schema.columns}, origin)
+        columns = UserSelect(table, names, list(types), {column.name for column in captured.schema.columns}, origin)
         return columns.as_table(
             self.config,
             source,
@@ -118,8 +118,8 @@ class SqlCuts(CapturedTables, Cuts):
         # A remainder, which not all databases have an operator or the same function for.
         last = f"place - (place / {step}) * {step} = 0"
         statement = f"SELECT {columns} FROM ({numbered}) AS numbered WHERE {last} ORDER BY place"
-        found = self.connection.rows(statement)
-        return [low, *(self.dialect.texts(row) for row in found[: count - 1])]
+        rows_of_sample = self.connection.rows(statement)
+        return [low, *(self.dialect.texts(row) for row in rows_of_sample[: count - 1])]
 
     @override
     def has_rows(self, split: Split) -> bool:

@@ -167,14 +167,14 @@ class SqlCatalog(Protocol):
         return self.filter.order(table for table in self.tables() if self.filter.captures(table))
 
     def is_unique_at_commit(self, table: TableId) -> bool:
-        """See TableSchema.unique_at_commit: whether keys are verified when a statement ends, not by each row."""
+        """Whether keys are verified when a statement ends, not by each row; TableSchema.unique_at_commit then."""
         return False
 
     def read_first(self) -> list[TableId]:
         """Those of the captured tables that a first snapshot reads."""
         return [table for table in self.captured() if self.filter.snapshots(table)]
 
-    def guard(self, found: CapturedTable, number: int) -> None:
+    def guard(self, captured: CapturedTable, number: int) -> None:
         """Raise SourceError for a table whose rows the login cannot read as they are. May raise the driver's errors."""
         return
 
@@ -190,9 +190,9 @@ class SqlCatalog(Protocol):
         number = self.tables().get(table)
         return None if number is None else self.capture(self.descriptions()(table, number))
 
-    def capture(self, found: Described) -> CapturedTable | None:
+    def capture(self, described: Described) -> CapturedTable | None:
         """What is captured of a table."""
-        infos = [self.info(column) for column in found.columns]
-        names = [column.name for column in found.columns]
-        is_late = self.is_unique_at_commit(found.id)
-        return self.columns.captured(found.id, infos, found.key, names, unique_at_commit=is_late)
+        infos = [self.info(column) for column in described.columns]
+        names = [column.name for column in described.columns]
+        is_late = self.is_unique_at_commit(described.id)
+        return self.columns.captured(described.id, infos, described.key, names, unique_at_commit=is_late)

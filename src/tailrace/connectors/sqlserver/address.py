@@ -43,10 +43,10 @@ def answering(config: Config) -> tuple[str, int] | None:
     """
     port, host = port_of(config), config[DATABASE_HOSTNAME]
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM) if port is not None else []
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM) if port is not None else []
     except OSError:
         return None
-    addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
+    addresses = list(dict.fromkeys(str(each[4][0]) for each in infos))
     if port is None or len(addresses) < 2:
         return None
     patience = config[DRIVER_LOGIN_TIMEOUT] or _LONGEST_S

@@ -126,7 +126,7 @@ class SqlServerAdmin(ChangeTableAdmin):
 
     @override
     def overview(self) -> list[TableOverview]:
-        def found(connection: Connection) -> list[TableOverview]:
+        def tables(connection: Connection) -> list[TableOverview]:
             catalog = Catalog(connection, self.config)
             newest = {each.table for database in catalog.databases() for each in catalog.instances(database)}
             return [
@@ -135,13 +135,13 @@ class SqlServerAdmin(ChangeTableAdmin):
             ]
 
         with self.server() as server:
-            return server.ask(found)
+            return server.ask(tables)
 
     @override
     def comments(self) -> dict[TableId, str]:
         """The extended property MS_Description, as the tools of SQL Server write it."""
 
-        def found(connection: Connection) -> dict[TableId, str]:
+        def comments(connection: Connection) -> dict[TableId, str]:
             catalog, said = Catalog(connection, self.config), {}
             for database in catalog.databases():
                 for schema, table, comment in connection.rows(_COMMENTS.format(db=name(database))):
@@ -149,23 +149,23 @@ class SqlServerAdmin(ChangeTableAdmin):
             return said
 
         with self.server() as server:
-            return server.ask(found)
+            return server.ask(comments)
 
     @override
     def state(self, pipeline: str | None = None) -> SourceState:
-        def found(connection: Connection) -> SourceState:
+        def state(connection: Connection) -> SourceState:
             end = log_end(connection, self.config)
             details = tuple(_lag(connection, database) for database, _ in end.lsns)
             return SourceState(end, details=details)
 
         with self.server() as server:
-            return server.ask(found)
+            return server.ask(state)
 
     @override
     def problems(self, *, begun: bool) -> list[Finding]:
         """Tables without a capture instance, an Agent or a capture job that does not run."""
 
-        def found(connection: Connection) -> list[Finding]:
+        def unusual(connection: Connection) -> list[Finding]:
             catalog, place = Catalog(connection, self.config), platform(connection)
             problems: list[Finding] = []
             for database in catalog.databases():
@@ -178,7 +178,7 @@ class SqlServerAdmin(ChangeTableAdmin):
             return [each for each in problems if each.ok is not True]
 
         with self.server() as server:
-            return server.ask(found)
+            return server.ask(unusual)
 
     @override
     def extend(self, tables: Sequence[TableId]) -> list[str]:

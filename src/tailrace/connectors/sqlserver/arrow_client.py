@@ -199,8 +199,8 @@ def _by_rows(cursor: Any, size: int) -> Block:
 
 
 def _by_columns(cursor: Any, size: int) -> Block:
-    found = cursor.arrow_batch(size)
-    return [_narrow(column) for column in found.columns] if found.num_rows else []
+    batch = cursor.arrow_batch(size)
+    return [_narrow(column) for column in batch.columns] if batch.num_rows else []
 
 
 def _narrow(column: pa.Array) -> pa.Array:

@@ -105,8 +105,8 @@ class Catalog(tables.Catalog):
         return [self._database(given) for given in self.config[DATABASE_NAMES]]
 
     def _database(self, given: str) -> str:
-        known = self.connection.databases
-        if given not in known:
+        databases = self.connection.databases
+        if given not in databases:
             rows = self.connection.rows(f"SELECT name FROM sys.databases WHERE name = {text(given)}")
             if len(rows) != 1:
                 what = f"there is no database {given}, or the login may not see it"
@@ -114,33 +114,33 @@ class Catalog(tables.Catalog):
                 is_alone = self.connection.value("SELECT CONVERT(int, SERVERPROPERTY('EngineEdition'))") == _AZURE
                 remedy = ONE_DATABASE if is_alone else "correct the name, or grant the login access"
                 raise SourceError(what, where="database.names", remedy=remedy)
-            known[given] = str(rows[0][0])
-        return known[given]
+            databases[given] = str(rows[0][0])
+        return databases[given]
 
     @override
     def tables(self) -> dict[TableId, int]:
         """All tables of the databases, with their numbers."""
-        found = {}
+        numbers = {}
         for database in self.databases():
             for schema, table, number in self.connection.rows(_TABLES.format(db=name(database))):
                 id_ = TableId(database, schema, table, DATABASE_SCHEMA_TABLE)
                 if not self.filter.naming.is_system(id_):
-                    found[id_] = int(number)
-        return found
+                    numbers[id_] = int(number)
+        return numbers
 
     def all_instances(self, table: TableId) -> list[Instance]:
         """The instances of a table, also those that the configuration leaves out."""
-        return [each for each in self._found(table.database, is_filtered=False) if each.table == table]
+        return [each for each in self._instances_of(table.database, is_filtered=False) if each.table == table]
 
     @override
     def instances(self, database: str) -> list[Instance]:
         """Clean-up moves starts, so that these tell nothing of the order of instances."""
-        return self._found(database, is_filtered=True)
+        return self._instances_of(database, is_filtered=True)
 
-    def _found(self, database: str, *, is_filtered: bool) -> list[Instance]:
+    def _instances_of(self, database: str, *, is_filtered: bool) -> list[Instance]:
         includes = self.config[INTERNAL_CAPTURE_INSTANCE_INCLUDE_LIST]
         excludes = self.config[INTERNAL_CAPTURE_INSTANCE_EXCLUDE_LIST]
-        found: dict[TableId, list[Instance]] = {}
+        by_table: dict[TableId, list[Instance]] = {}
         for schema, table, instance, number, source, start, types, rest in self.connection.rows(
             _INSTANCES.format(db=name(database))
         ):
@@ -152,13 +152,13 @@ class Catalog(tables.Catalog):
                 lsn = text_of(start)
                 new = Instance(instance, id_, int(number), int(source), start=lsn, changes=changes)
                 new = replace(new, types=int(types or 0), rest=int(rest or 0))
-                known = found.setdefault(id_, [])
-                known.append(replace(new, is_first=not known, has_begun=start is not None))
-        for known in found.values():
-            begun = [place for place, each in enumerate(known) if each.has_begun]
+                of_table = by_table.setdefault(id_, [])
+                of_table.append(replace(new, is_first=not of_table, has_begun=start is not None))
+        for of_table in by_table.values():
+            begun = [place for place, each in enumerate(of_table) if each.has_begun]
             for first, second in pairwise(begun):
-                known[first] = replace(known[first], stop=known[second].start)
-        return [each for known in found.values() for each in known]
+                of_table[first] = replace(of_table[first], stop=of_table[second].start)
+        return [each for of_table in by_table.values() for each in of_table]
 
     @override
     def described(self, table: TableId, number: int) -> Described:
@@ -187,12 +187,12 @@ class Catalog(tables.Catalog):
 
     @override
     def keys(self, database: str) -> dict[int, TableKey]:
-        found: dict[int, dict[int, TableKey]] = {}
+        keys_of: dict[int, dict[int, TableKey]] = {}
         for table, index, column, constraint, named in self.connection.rows(_ALL_KEYS.format(db=name(database))):
-            mine = found.setdefault(int(table), {})
-            known = mine.get(int(index)) or TableKey((), str(constraint or named))
-            mine[int(index)] = replace(known, columns=(*known.columns, str(column)))
-        return {table: next(iter(mine.values())) for table, mine in found.items()}
+            mine = keys_of.setdefault(int(table), {})
+            key = mine.get(int(index)) or TableKey((), str(constraint or named))
+            mine[int(index)] = replace(key, columns=(*key.columns, str(column)))
+        return {table: next(iter(mine.values())) for table, mine in keys_of.items()}
 
     def has_commands(self, instance: Instance) -> bool:
         """Whether the change table numbers the commands of a transaction; those of old servers do not."""
@@ -213,18 +213,18 @@ class Catalog(tables.Catalog):
         )
 
     @override
-    def capture(self, found: Described) -> CapturedTable | None:
+    def capture(self, described: Described) -> CapturedTable | None:
         """Of computed columns change tables have null alone."""
-        computed = () if self._has_computed else tuple(each.name for each in found.columns if each.is_computed)
+        computed = () if self._has_computed else tuple(each.name for each in described.columns if each.is_computed)
         if computed:
-            _tell(str(found.id), computed)
-            found = found.only([each.name for each in found.columns if not each.is_computed])
-        return super().capture(found)
+            _tell(str(described.id), computed)
+            described = described.only([each.name for each in described.columns if not each.is_computed])
+        return super().capture(described)
 
     @override
-    def guard(self, found: CapturedTable, number: int) -> None:
+    def guard(self, captured: CapturedTable, number: int) -> None:
         """Masks, and security policies that hide rows."""
-        guard(self.connection, found.schema.id, number, {column.name for column in found.schema.columns})
+        guard(self.connection, captured.schema.id, number, {column.name for column in captured.schema.columns})
 
     def _key(self, database: str, number: int) -> tuple[str, ...]:
         """The columns of the primary key, or of the first unique index, as the reference engine takes it."""
@@ -235,10 +235,10 @@ class Catalog(tables.Catalog):
         return self._unique(name(table.database), number)
 
     def _unique(self, database: str, number: int) -> list[tuple[str, ...]]:
-        found: dict[int, list[str]] = {}
+        indexes: dict[int, list[str]] = {}
         for index, _, column in self.connection.rows(_KEYS.format(db=database, id=number)):
-            found.setdefault(index, []).append(column)
-        return [tuple(columns) for columns in found.values()]
+            indexes.setdefault(index, []).append(column)
+        return [tuple(columns) for columns in indexes.values()]
 
 
 @cache
@@ -259,7 +259,7 @@ def _retyped(column: SqlColumn, kind: SqlType) -> SqlColumn:
 def _column(row: tuple[object, ...], *, is_commented: bool) -> SqlColumn:
     given, kind, size, precision, scale, nullable, identity, computed, default, comment, *rest = row
     alias, clr, collation, hidden = rest
-    known = SqlType(
+    type_ = SqlType(
         name=str(kind),
         bytes=int(str(size)),
         precision=int(str(precision)),
@@ -271,7 +271,7 @@ def _column(row: tuple[object, ...], *, is_commented: bool) -> SqlColumn:
     )
     return SqlColumn(
         name=str(given),
-        type=known,
+        type=type_,
         required=not nullable,
         is_identity=bool(identity),
         is_computed=bool(computed),

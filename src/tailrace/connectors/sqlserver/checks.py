@@ -83,7 +83,7 @@ class TableChecks:
             what = f"the capture instance {each.name} of {each.table} has not begun: the capture job has not met it yet"
             yield Finding("tables", None, what, self._starting())
         newest = {each.table: each for each in mine if each.has_begun}
-        yield from (found for each in newest.values() for found in self._without_key(each))
+        yield from (finding for each in newest.values() for finding in self._without_key(each))
         for sentence in narrower(self._connection, self._database, mine):
             yield Finding("instances", None, sentence, REMEDY)
         for sentence in uncaptured(self._connection, self._database, mine, self._catalog.filter).values():
@@ -123,12 +123,12 @@ class TableChecks:
         return f"start SQL Server Agent, and the job: {self._place.used(self._database, start)}"
 
     def _of_columns(self) -> Iterator[Finding]:
-        found: dict[tuple[str, int], list[str]] = {}
+        columns_of: dict[tuple[str, int], list[str]] = {}
         for number, column, is_computed, encryption, _, is_other in self._rows(_COLUMNS):
             kinds = {"computed": is_computed, "encrypted": encryption is not None, "collation": is_other}
             for kind in (kind for kind, is_so in kinds.items() if is_so and number in self._tables):
-                found.setdefault((kind, int(number)), []).append(str(column))
-        for (kind, number), columns in sorted(found.items()):
+                columns_of.setdefault((kind, int(number)), []).append(str(column))
+        for (kind, number), columns in sorted(columns_of.items()):
             what, remedy = _TOLD[kind]
             yield Finding("columns", None, f"{self._tables[number]}: {what.format(', '.join(columns))}", remedy)
         hidden = sorted(str(self._tables[number]) for (number,) in self._rows(_DEFAULTS) if number in self._tables)
@@ -180,9 +180,9 @@ _TOLD = {
 
 def not_captured(place: Platform, captured: Sequence[TableId], instances: Sequence[Instance]) -> Iterator[Finding]:
     """The captured tables that have no capture instance."""
-    known = {each.table for each in instances}
+    with_instance = {each.table for each in instances}
     for table in captured:
-        if table not in known:
+        if table not in with_instance:
             remedy = place.used(table.database, enabling_table(table))
             yield Finding("tables", False, f"{table} has no capture instance: its changes are not captured", remedy)
 
@@ -197,10 +197,10 @@ def of_jobs(connection: Connection, place: Platform, database: str) -> Iterator[
     if place.kind is PlatformKind.AZURE_DATABASE:
         return
     try:
-        found = connection.value(_has_job(place, database))
+        has_job = connection.value(_has_job(place, database))
     except FAILURES.driver_error:
         return
-    if not found:
+    if not has_job:
         remedy = place.used(database, "EXEC sys.sp_cdc_add_job @job_type = N'capture', and the same with N'cleanup'")
         what = f"{database} has no capture job on this server: with the first table, or after a failover, it needs one"
         yield Finding("agent", None, what, remedy)

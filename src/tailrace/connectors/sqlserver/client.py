@@ -45,13 +45,13 @@ class Connection(tables.Connection):
     def rows(self, statement: str) -> list[Row]:
         with self._cursor() as cursor:
             cursor.execute(statement)
-            found: list[Row] = cursor.fetchall() if cursor.description else []
-            return found
+            rows: list[Row] = cursor.fetchall() if cursor.description else []
+            return rows
 
     @override
     def value(self, statement: str) -> Any:
-        found = self.rows(statement)
-        return found[0][0] if found else None
+        rows = self.rows(statement)
+        return rows[0][0] if rows else None
 
     @override
     def names(self, statement: str) -> list[str]:
@@ -69,8 +69,8 @@ class Connection(tables.Connection):
     def blocks(self, statement: str, size: int) -> Iterator[Block]:
         with self._cursor() as cursor:
             cursor.execute(statement)
-            while found := cursor.fetchmany(size):
-                yield block(found)
+            while rows := cursor.fetchmany(size):
+                yield block(rows)
 
     @override
     def close(self) -> None:
@@ -169,11 +169,11 @@ def reason(config: Config, application: str, database: str) -> pymssql.Error | N
         application=application[:128],
         is_read_only=is_read_only(config),
     )
-    found = errors_of_login(config, login)
-    if not found:
+    errors = errors_of_login(config, login)
+    if not errors:
         return None
     # The reason comes first, then that the login has failed.
-    error = next((each for each in found if each.number != LOGIN_FAILED), found[0])
+    error = next((each for each in errors if each.number != LOGIN_FAILED), errors[0])
     return pymssql.OperationalError(error.number, error.text)
 
 

@@ -129,9 +129,9 @@ class SqlServerConnector(ChangeTableConnector):
     @override
     def older(self, config: Config, reached: Reached, tables: Collection[TableId]) -> Collection[TableId]:
         """The rows of tables whose capture instances are new are compared with the log."""
-        known = reached.log.get(INSTANCES, {})
+        stored = reached.log.get(INSTANCES, {})
         met = {
-            (database, schema, table) for database, names in known.items() for _, schema, table, *_ in names.values()
+            (database, schema, table) for database, names in stored.items() for _, schema, table, *_ in names.values()
         }
         return [table for table in tables if (table.database, table.schema, table.table) in met]
 

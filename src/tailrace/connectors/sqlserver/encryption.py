@@ -71,8 +71,8 @@ def settings(config: Config, address: tuple[str, int] | None) -> Iterator[str]:
 def trusted(config: Config) -> str:
     """The file of the certificates that are trusted, in PEM. Raises SourceError."""
     given = config[DRIVER_TRUST_STORE]
-    found = [given] if given else [ssl.get_default_verify_paths().cafile, *_SYSTEM]
-    path = next((each for each in found if each and (each == given or Path(each).is_file())), None)
+    files = [given] if given else [ssl.get_default_verify_paths().cafile, *_SYSTEM]
+    path = next((each for each in files if each and (each == given or Path(each).is_file())), None)
     if path is None:
         what = "the system has no file of trusted certificates"
         raise SourceError(what, where=TRUST_STORE, remedy=REMEDIES.authority)

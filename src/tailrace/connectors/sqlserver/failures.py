@@ -107,16 +107,16 @@ def number_of(error: BaseException) -> int | None:
     if own and int(own[1]) in _DEAD:
         # The number beside it may be that of an earlier connection's error, which the driver keeps.
         return int(own[1])
-    found = driver_error_of(error).args
-    number = found[0] if found else None
+    arguments = driver_error_of(error).args
+    number = arguments[0] if arguments else None
     if isinstance(number, tuple):
         number = number[0]
     return number if isinstance(number, int) else None
 
 
 def _text(error: BaseException) -> str:
-    found = driver_error_of(error)
-    said = found.args[1] if len(found.args) > 1 else found.args[0] if found.args else found
+    cause = driver_error_of(error)
+    said = cause.args[1] if len(cause.args) > 1 else cause.args[0] if cause.args else cause
     if isinstance(said, tuple):
         said = said[-1]
     return said.decode(errors="replace") if isinstance(said, bytes) else str(said)

@@ -42,10 +42,10 @@ def filled(
             value = f"t.{statements.name(column.name)}"
             text = dialect.key_text(value, own[column.name].type)
             # As bytes, so that neither collations nor blanks make two values one.
-            found = connection.rows(f"SELECT DISTINCT TOP 2 CONVERT(varbinary(max), {text}) AS octets {rows}")
-            if len(found) > 1:
+            values = connection.rows(f"SELECT DISTINCT TOP 2 CONVERT(varbinary(max), {text}) AS octets {rows}")
+            if len(values) > 1:
                 column = replace(column, is_unlogged=True)
-            elif found and found[0][0] is not None:
+            elif values and values[0][0] is not None:
                 shown = connection.rows(f"SELECT TOP 1 {expression(kind, value)} AS value {rows}")
                 column = replace(column, missing=_value(kind, shown, f"{instance.table}.{column.name}"))
         columns.append(column)

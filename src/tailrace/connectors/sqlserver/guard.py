@@ -28,15 +28,15 @@ def guard(connection: Connection, table: TableId, number: int, columns: Collecti
 
     May raise the driver's errors.
     """
-    found = connection.rows(_HIDDEN.format(db=name(table.database), id=number))
-    masked = [str(column) for kind, column in found if kind == "mask" and column in columns]
+    hidden = connection.rows(_HIDDEN.format(db=name(table.database), id=number))
+    masked = [str(column) for kind, column in hidden if kind == "mask" and column in columns]
     if masked and not _is_unmasked(connection, table):
         raise SourceError(
             f"the login is shown masks instead of the values of {', '.join(masked)}, and changes have the values",
             where=str(table),
             remedy=f"GRANT UNMASK TO <user> in {table.database}, or leave the columns out by column.exclude.list",
         )
-    policies = sorted({str(policy) for kind, policy in found if kind == "filter"})
+    policies = sorted({str(policy) for kind, policy in hidden if kind == "filter"})
     if policies:
         count = f"SELECT COUNT_BIG(*) FROM {'.'.join(map(name, table.parts))}"
         _compare(connection, table, number, count, f"the security policy {', '.join(policies)}")
@@ -65,16 +65,16 @@ def sees_policies(connection: Connection, database: str) -> bool:
 
 def _compare(connection: Connection, table: TableId, number: int, shown: str, policy: str) -> None:
     """Raise SourceError if a policy hides rows: those of a transaction that is not committed come later."""
-    found = rows = 0
+    visible = rows = 0
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_PAUSE_S)
         rows = int(connection.value(_ROWS.format(db=name(table.database), id=number)) or 0)
-        found = int(connection.value(shown))
-        if found >= rows:
+        visible = int(connection.value(shown))
+        if visible >= rows:
             return
     raise SourceError(
-        f"{policy} shows the login {found:,} of {rows:,} rows, and changes come of all",
+        f"{policy} shows the login {visible:,} of {rows:,} rows, and changes come of all",
         where=str(table),
         remedy="let the policy's predicate hold for the login, or leave the table out",
     )

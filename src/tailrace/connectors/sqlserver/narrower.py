@@ -66,15 +66,15 @@ def uncaptured(
     lacking: dict[int, list[str]] = {}
     for number, column in connection.rows(_UNCAPTURED.format(db=name(database))):
         lacking.setdefault(int(number), []).append(str(column))
-    found = {}
+    sentences = {}
     for table, mine in groupby(sorted(instances, key=lambda each: each.table), key=lambda each: each.table):
         *older, newest = mine
         everywhere = {*lacking.get(newest.number, ())}.intersection(*(lacking.get(each.number, ()) for each in older))
         shown = lists.columns(table, [each for each in lacking.get(newest.number, ()) if each in everywhere])
         if shown:
             told = ", ".join(shown)
-            found[table] = f"the capture instance {newest.name} of {table} lacks {told}: no change of them arrives"
-    return found
+            sentences[table] = f"the capture instance {newest.name} of {table} lacks {told}: no change of them arrives"
+    return sentences
 
 
 def _sentence(newer: Instance, columns: Sequence[str]) -> str:

@@ -98,15 +98,15 @@ class Renewal:
 
 def _by_table(instances: Sequence[Instance]) -> Iterator[tuple[TableId, list[Instance]]]:
     """The instances of each table, in their order."""
-    found = sorted(instances, key=lambda each: each.table)
-    for table, mine in groupby(found, key=lambda each: each.table):
+    in_order = sorted(instances, key=lambda each: each.table)
+    for table, mine in groupby(in_order, key=lambda each: each.table):
         yield table, list(mine)
 
 
 def _next_name(instances: Sequence[Instance]) -> str:
     """The next name of an instance for the table of these; SQL Server's limit is 100 characters."""
-    found = [_OURS.search(each.name) for each in instances]
-    number = 1 + max((int(match[1]) for match in found if match), default=0)
+    matches = [_OURS.search(each.name) for each in instances]
+    number = 1 + max((int(match[1]) for match in matches if match), default=0)
     table = instances[0].table
     return f"{table.schema}_{table.table}"[:80] + f"_tailrace{number}"
 

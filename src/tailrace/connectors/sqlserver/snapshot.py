@@ -210,11 +210,11 @@ class SqlServerDialect(Dialect):
     def parse(self, connection: Connection, query: str) -> None:
         """As a text, so that nothing of it runs whatever it is."""
         text = statements.text(query)
-        found = connection.rows(
+        errors = connection.rows(
             f"SELECT error_number, error_message FROM sys.dm_exec_describe_first_result_set({text}, NULL, 0)"
         )
-        if not found or found[0][0] is not None:
-            raise FAILURES.driver_error(*(found[0] if found else (0, "it is no query")))
+        if not errors or errors[0][0] is not None:
+            raise FAILURES.driver_error(*(errors[0] if errors else (0, "it is no query")))
 
     @contextmanager
     @override

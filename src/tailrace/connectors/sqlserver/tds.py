@@ -103,26 +103,26 @@ class Conversation:
         return list(_errors(answer))
 
     def _answer(self) -> bytes:
-        found, is_last = b"", False
-        while not is_last and len(found) < _MOST_BYTES:
+        content, is_last = b"", False
+        while not is_last and len(content) < _MOST_BYTES:
             _, status, size = struct.unpack(">BBH4x", self._exactly(_HEADER))
-            found, is_last = found + self._exactly(size - _HEADER), bool(status & 1)
-        return found
+            content, is_last = content + self._exactly(size - _HEADER), bool(status & 1)
+        return content
 
     def _decrypted(self) -> bytes:
         """The same where all of the connection is encrypted: packets inside of TLS."""
         assert self._tls is not None
-        packets, found = b"", b""
-        while len(found) < _MOST_BYTES:
+        packets, content = b"", b""
+        while len(content) < _MOST_BYTES:
             while len(packets) >= _HEADER:
                 _, status, size = struct.unpack_from(">BBH4x", packets)
                 if len(packets) < size:
                     break
-                found, packets = found + packets[_HEADER:size], packets[size:]
+                content, packets = content + packets[_HEADER:size], packets[size:]
                 if status & 1:
-                    return found
+                    return content
             packets += self._read()
-        return found
+        return content
 
     def _read(self) -> bytes:
         assert self._tls is not None

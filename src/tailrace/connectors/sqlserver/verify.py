@@ -75,22 +75,24 @@ class SqlServerProbes(SqlServerBench):
 
     def _identity(self) -> Answer:
         about = {
-            each: self.known(f"SELECT CONVERT(nvarchar(128), SERVERPROPERTY({text(each)}))") for each in _PROPERTIES
+            each: self.answer_or_code(f"SELECT CONVERT(nvarchar(128), SERVERPROPERTY({text(each)}))")
+            for each in _PROPERTIES
         }
         about |= {
-            each: self.known(f"SELECT {each} FROM sys.databases WHERE database_id = DB_ID()") for each in _DATABASE
+            each: self.answer_or_code(f"SELECT {each} FROM sys.databases WHERE database_id = DB_ID()")
+            for each in _DATABASE
         }
-        about |= {each: self.known(f"SELECT {each}") for each in _SESSION}
+        about |= {each: self.answer_or_code(f"SELECT {each}") for each in _SESSION}
         return Answer({"is_cdc_enabled": about["is_cdc_enabled"]}, about)
 
     def _stable(self) -> Answer:
-        return Answer(about={each: self.known(query) for each, query in _STABLE.items()})
+        return Answer(about={each: self.answer_or_code(query) for each, query in _STABLE.items()})
 
     def _views(self) -> Answer:
-        told = {each: self.known(query) for each, query in _VIEWS.items()}
-        about = {each: found if str(found).startswith("code") else "readable" for each, found in told.items()}
+        told = {each: self.answer_or_code(query) for each, query in _VIEWS.items()}
+        about = {each: answer if str(answer).startswith("code") else "readable" for each, answer in told.items()}
         # Only the form of an LSN: where the server writes letters in upper case, comparisons of texts are wrong.
-        end = str(self.known("SELECT log_end_lsn FROM sys.dm_db_log_stats(DB_ID())"))
+        end = str(self.answer_or_code("SELECT log_end_lsn FROM sys.dm_db_log_stats(DB_ID())"))
         form = (
             end if end.startswith("code") else re.sub(r"[A-F]+", "A", re.sub(r"[a-f]+", "a", re.sub(r"\d+", "0", end)))
         )

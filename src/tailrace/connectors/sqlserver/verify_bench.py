@@ -89,13 +89,13 @@ class SqlServerBench(SqlBench):
         rows = self.main.rows(query)
         return rows[0][0] if rows else None
 
-    def known(self, query: str) -> Any:
+    def answer_or_code(self, query: str) -> Any:
         """The same, or the code of the error, where a server does not have what is asked for or hides it."""
         try:
-            found = self.value(query)
+            answer = self.value(query)
         except FAILURES.driver_error as error:
             return f"code {self.code(error)}"
-        return found if isinstance(found, int | str | None) else str(found)
+        return answer if isinstance(answer, int | str | None) else str(answer)
 
     @override
     def drivers(self) -> Mapping[str, str]:

@@ -127,14 +127,14 @@ def _two(bench: SqlServerBench) -> Answer:
     bench.run(
         f"EXEC sys.sp_cdc_disable_table {place}, @capture_instance = {text(first)}", _enabling(bench, LIFE, third)
     )
-    found = {
+    facts = {
         "third": refused,
         "newest_is_second": list(before) == [first, second],
         "clean_up_raises_start": before[first] < after[first],
         "cleaned_starts_later": after[first] > after[second],
         "enabled_again": list(_starts(bench)) == [second, third],
     }
-    return Answer(found)
+    return Answer(facts)
 
 
 def _starts(bench: SqlServerBench) -> dict[str, bytes]:

@@ -127,10 +127,10 @@ def split_days(fine: pa.Array, day: int) -> tuple[pa.Array, pa.Array]:
 
 def _special(days: pa.Array) -> pa.Array:
     """The names of infinities, null where a day is none."""
-    found = pa.nulls(len(days), pa.string())
+    names = pa.nulls(len(days), pa.string())
     for printed, number in INFINITY_DAYS.items():
-        found = pc.if_else(pc.fill_null(pc.equal(days, number), False), pa.scalar(_NAMES[printed]), found)
-    return found
+        names = pc.if_else(pc.fill_null(pc.equal(days, number), False), pa.scalar(_NAMES[printed]), names)
+    return names
 
 
 def _but(special: pa.Array, parts: Parts) -> Parts:
@@ -159,5 +159,5 @@ def _clock(nanos: pa.Array) -> dict[str, pa.Array]:
 
 
 def _numbers(values: pa.Array) -> npt.NDArray[np.int64]:
-    found: npt.NDArray[np.int64] = pc.fill_null(pc.cast(values, pa.int64()), 0).to_numpy(zero_copy_only=False)
-    return found
+    numbers: npt.NDArray[np.int64] = pc.fill_null(pc.cast(values, pa.int64()), 0).to_numpy(zero_copy_only=False)
+    return numbers

@@ -33,10 +33,10 @@ class WholeSession(ChunkSession):
     @contextmanager
     def table(self, table: TableId, name: str, condition: str | None) -> Iterator[TableAtPosition]:
         position = self.source_.position_now()
-        found = captured_tables(self.config, self.source_.whole(position)).get(table)
-        if found is None:
+        captured = captured_tables(self.config, self.source_.whole(position)).get(table)
+        if captured is None:
             raise Unread("no such table is captured", "UNKNOWN_SCHEMA")
-        yield TableAtPosition(self.source_, found, position)
+        yield TableAtPosition(self.source_, captured, position)
 
 
 @dataclass(frozen=True)
@@ -120,5 +120,5 @@ class WholePage(Page):
     def after(
         self, last: PagingKey | None, maximum: PagingKey, size: int
     ) -> tuple[pa.StructArray, PagingKey | None, int]:
-        found = self._ordered.between(last, maximum, size)
-        return self._table.images(found.rows), found.last_key, found.rows.num_rows
+        page = self._ordered.between(last, maximum, size)
+        return self._table.images(page.rows), page.last_key, page.rows.num_rows

@@ -53,8 +53,8 @@ class WholeNow(SourceNow):
     def page(
         self, table: TableSchema, after: PagingKey | None, until: PagingKey | None, size: int
     ) -> tuple[pa.Table, PagingKey | None]:
-        found = OrderedRows.of(self._of(table).rows, table.key).between(after, until, size)
-        return self._native(table, found.rows), found.last_key
+        page = OrderedRows.of(self._of(table).rows, table.key).between(after, until, size)
+        return self._native(table, page.rows), page.last_key
 
     @override
     def texts(self, keys: pa.Table) -> list[Key]:

@@ -186,11 +186,11 @@ class WholeSignals(SignalTable):
 
     @override
     def read(self, connection: WholeSource, limit: int) -> list[Stored]:
-        found = connection.whole(connection.position_now()).get(self.table)
-        if found is None or found.rows.column_names != _SIGNAL_COLUMNS:
+        table = connection.whole(connection.position_now()).get(self.table)
+        if table is None or table.rows.column_names != _SIGNAL_COLUMNS:
             raise NotSignals(
                 f"{self.table} needs the columns {', '.join(_SIGNAL_COLUMNS)}",
                 where="signal.data.collection",
                 remedy="create the table with these columns, or name another one",
             )
-        return [(Signal(**row), None) for row in found.rows.slice(0, limit).to_pylist()]
+        return [(Signal(**row), None) for row in table.rows.slice(0, limit).to_pylist()]

@@ -10,8 +10,8 @@ Node = Any
 
 def change(old: Node, new: Node) -> str:
     """The fields that are added, dropped and changed, by their paths; `nothing` where data of both are alike."""
-    found = list(_between(_Names(old), _Names(new), old, new, ""))
-    return ", ".join(found) if found else "nothing"
+    differences = list(_between(_Names(old), _Names(new), old, new, ""))
+    return ", ".join(differences) if differences else "nothing"
 
 
 class _Names:
@@ -44,8 +44,8 @@ class _Names:
 def _between(old_names: _Names, new_names: _Names, old: Node, new: Node, path: str) -> Iterator[str]:
     old, new = old_names.of(old), new_names.of(new)
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for one, other in zip(old, new, strict=True):
-            yield from _between(old_names, new_names, one, other, path)
+        for old_branch, new_branch in zip(old, new, strict=True):
+            yield from _between(old_names, new_names, old_branch, new_branch, path)
         return
     if _is_record(old) and _is_record(new):
         before = {field["name"]: field for field in old["fields"]}

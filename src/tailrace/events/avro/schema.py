@@ -166,10 +166,10 @@ class _Builder:
     def _once(self, node: dict[str, Node]) -> Node:
         """The record where it comes first, else its name. Raises ConfigError if the name means another one."""
         name = node["name"]
-        known = self._names.nodes.setdefault(name, node)
-        if known is node:
+        first = self._names.nodes.setdefault(name, node)
+        if first is node:
             return node
-        if [_plain(each) for each in known["fields"]] != [_plain(each) for each in node["fields"]]:
+        if [_plain(each) for each in first["fields"]] != [_plain(each) for each in node["fields"]]:
             remedy = "give one of the two another name, or leave it out with column.exclude.list"
             raise ConfigError(
                 "two different structs have this name, which Avro does not allow", where=name, remedy=remedy
@@ -192,9 +192,9 @@ class _Builder:
         return {**node, "default": self._default(schema, schema.default)}
 
     def _properties(self, schema: ConnectSchema) -> dict[str, Node]:
-        found: dict[str, Node] = {}
+        properties: dict[str, Node] = {}
         if self._settings.meta_data:
-            found = {
+            properties = {
                 "connect.doc": schema.doc,
                 "connect.version": schema.version,
                 "connect.parameters": dict(schema.parameters) or None,
@@ -203,9 +203,9 @@ class _Builder:
                 "connect.type": schema.type if schema.type in _NARROW else None,
             }
         logical = _LOGICAL_TYPES.get(schema.name or "")
-        found["logicalType"] = logical
-        found |= {name: value for name, value in schema.parameters if name.startswith("avro")}
-        return {name: value for name, value in found.items() if value is not None}
+        properties["logicalType"] = logical
+        properties |= {name: value for name, value in schema.parameters if name.startswith("avro")}
+        return {name: value for name, value in properties.items() if value is not None}
 
     def _default(self, schema: ConnectSchema, value: Any) -> Node:
         """A default (JSON-ready) as Avro has it: bytes as Latin-1 text."""

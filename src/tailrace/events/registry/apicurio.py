@@ -68,7 +68,7 @@ class ApicurioRegistry(Registry):
             return int(self._registered(wanted, artifact(self._settings, wanted))[settings.id_name])
         if settings.takes_latest:
             return self._latest_id(wanted)
-        return self._found(wanted)
+        return self._stored_id(wanted)
 
     @override
     def refusal(self, wanted: Wanted) -> SinkError | None:
@@ -94,8 +94,8 @@ class ApicurioRegistry(Registry):
             raise self._conflict(wanted, artifact, answer)
         if not answer.is_good:
             raise self._failed(artifact.name, answer)
-        found: Mapping[str, Any] = answer.body if self._is_2 else answer.body["version"]
-        return found
+        registered: Mapping[str, Any] = answer.body if self._is_2 else answer.body["version"]
+        return registered
 
     def _post_3(
         self, language: str, artifact: Artifact, references: list[dict[str, str]], dry: bool
@@ -131,7 +131,7 @@ class ApicurioRegistry(Registry):
             raise unlike(name, difference, f"{self._settings.prefix}find-latest")
         return int(answer.body[self._settings.id_name])
 
-    def _found(self, wanted: Wanted) -> int:
+    def _stored_id(self, wanted: Wanted) -> int:
         """The id of the registered version with this content, in canonical form or as it is."""
         made = artifact(self._settings, wanted)
         for canonical in ("true", "false"):
@@ -143,9 +143,9 @@ class ApicurioRegistry(Registry):
                 query |= {"groupId": made.group, "artifactId": made.name}
                 query |= {"orderby": "globalId", "order": "desc"}
             answer = self._http.ask("POST", path, made.text, query, **_JSON)
-            found = answer.body if self._is_2 else next(iter(answer.body.get("versions", ())), {})
-            if answer.is_good and found:
-                return int(found[self._settings.id_name])
+            stored = answer.body if self._is_2 else next(iter(answer.body.get("versions", ())), {})
+            if answer.is_good and stored:
+                return int(stored[self._settings.id_name])
         if made.references and (version := self._version(made)) is not None:
             return int(version[self._settings.id_name])
         raise unregistered(self.name(wanted), f"{self._settings.prefix}auto-register")
@@ -154,8 +154,8 @@ class ApicurioRegistry(Registry):
         """The newest version with this text and such references, which the registry cannot search for."""
         query = {"limit": _MOST_VERSIONS, "orderby": "globalId", "order": "desc"}
         answer = self._http.ask("GET", self._path(made.group, made.name, "/versions"), query=query)
-        found = answer.body.get("versions", ()) if answer.is_good else ()
-        newest = sorted(found, key=lambda each: int(each["globalId"]), reverse=True)
+        versions = answer.body.get("versions", ()) if answer.is_good else ()
+        newest = sorted(versions, key=lambda each: int(each["globalId"]), reverse=True)
         return next((each for each in newest if self._is_alike(made, each["version"])), None)
 
     def _is_alike(self, made: Artifact, version: str) -> bool:

@@ -105,10 +105,8 @@ def record_name(wanted: Wanted) -> str:
 
 
 def _address(own: Config, prefix: str) -> Address:
-    found = [
-        split_url(url, f"{prefix}.{SCHEMA_REGISTRY_URL.name}") for url in split_list(own.need(SCHEMA_REGISTRY_URL))
-    ]
-    user = next((each for _, each in found if each is not None), None)
+    urls = [split_url(url, f"{prefix}.{SCHEMA_REGISTRY_URL.name}") for url in split_list(own.need(SCHEMA_REGISTRY_URL))]
+    user = next((each for _, each in urls if each is not None), None)
     info = own[BASIC_AUTH_USER_INFO]
     info = info or own[SCHEMA_REGISTRY_BASIC_AUTH_USER_INFO]
     if own[BASIC_AUTH_CREDENTIALS_SOURCE] == "USER_INFO" and info:
@@ -118,7 +116,7 @@ def _address(own: Config, prefix: str) -> Address:
     token = own[BEARER_AUTH_TOKEN] if source == "STATIC_TOKEN" else None
     certificates = f"{prefix}.schema.registry.ssl."
     return Address(
-        tuple(url for url, _ in found),
+        tuple(url for url, _ in urls),
         None if source else user,
         token,
         own[SCHEMA_REGISTRY_SSL.truststore],

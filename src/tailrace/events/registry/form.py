@@ -98,28 +98,28 @@ class RegistryForm(Form):
         if self.language.writes_null or not part.values.null_count:
             return self.ids(part.schema, topics)
         valid = part.values.is_valid()
-        found = self.ids(part.schema, topics.filter(valid))
-        if isinstance(found, int):
-            return found
-        return found.take(indices(np.maximum(np.cumsum(flags(valid)) - 1, 0)))
+        ids = self.ids(part.schema, topics.filter(valid))
+        if isinstance(ids, int):
+            return ids
+        return ids.take(indices(np.maximum(np.cumsum(flags(valid)) - 1, 0)))
 
     def wanted(self, schema: ConnectSchema, topic: str) -> Wanted:
         """What a registry is asked for the schema of a topic's records."""
-        known = self._schemas.get(id(schema))
-        if known is None or known[0] is not schema:
+        described = self._schemas.get(id(schema))
+        if described is None or described[0] is not schema:
             if len(self._schemas) >= _MOST_SCHEMAS:
                 self._schemas.clear()
-            known = self._schemas[id(schema)] = (schema, *self.language.described(schema))
-        return Wanted(topic, self.part, known[1], known[2], self.language.name)
+            described = self._schemas[id(schema)] = (schema, *self.language.described(schema))
+        return Wanted(topic, self.part, described[1], described[2], self.language.name)
 
     def ids(self, schema: ConnectSchema, topics: pa.Array) -> int | pa.Array:
         """The ids by record, or the one id of all."""
         codes = topics.slice(0, 1).dictionary_encode() if is_constant(topics) else topics.dictionary_encode()
-        found = [
+        ids = [
             known_id(self.settings, lambda: self.registry, self.wanted(schema, topic))
             for topic in codes.dictionary.to_pylist()
         ]
-        return found[0] if len(found) == 1 else pa.array(found, pa.int64()).take(codes.indices)
+        return ids[0] if len(ids) == 1 else pa.array(ids, pa.int64()).take(codes.indices)
 
 
 def _octets(ids: int | pa.Array, size: int) -> bytes | pa.Array:

@@ -85,8 +85,8 @@ class RegistryResponse:
     @property
     def message(self) -> str:
         """What the registry says of it."""
-        found = self.body if isinstance(self.body, Mapping) else {}
-        text = str(found.get("message") or found.get("detail") or found.get("title") or f"status {self.status}")
+        said = self.body if isinstance(self.body, Mapping) else {}
+        text = str(said.get("message") or said.get("detail") or said.get("title") or f"status {self.status}")
         return text.removeprefix("io.apicurio.registry.rules.RuleViolationException: ")
 
 
@@ -105,11 +105,11 @@ def split_url(url: str, where: str) -> tuple[str, tuple[str, str] | None]:
 
 def given_headers(own: Config, family: Option[str]) -> tuple[tuple[str, str], ...]:
     """The headers of a converter's family. Raises ConfigError for one that HTTP cannot have, without its value."""
-    found, start = sorted(own.members(family).items()), len(family.name) - 1
-    for name, _ in found:
+    headers, start = sorted(own.members(family).items()), len(family.name) - 1
+    for name, _ in headers:
         if not _NAME.fullmatch(name[start:]):
             raise ConfigError("no header of HTTP can have this name", where=name, remedy="write letters, digits and -")
-    return tuple((name[start:], _sendable(name, value)) for name, value in found)
+    return tuple((name[start:], _sendable(name, value)) for name, value in headers)
 
 
 def _sendable(where: str, value: str) -> str:
@@ -207,8 +207,8 @@ class RegistryConnection:
             place = (self._first + turn) % len(self.address.urls)
             try:
                 sent = {"content": body} if isinstance(body, str) else {"json": body}
-                known = {} if self._tokens is None else self._tokens.header()
-                url, all_headers = self.address.urls[place] + path, {**self._headers, **headers, **known}
+                authorization = {} if self._tokens is None else self._tokens.header()
+                url, all_headers = self.address.urls[place] + path, {**self._headers, **headers, **authorization}
                 response = self._client.request(method, url, params=query, headers=all_headers, **sent)
             except self._library.TransportError as error:
                 if "CERTIFICATE_VERIFY_FAILED" in str(error):

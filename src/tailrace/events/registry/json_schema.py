@@ -106,15 +106,15 @@ class _Builder:
 
     def _properties(self, schema: ConnectSchema) -> Node:
         parameters = {name: value for name, value in schema.parameters if not name.startswith(_OWN)}
-        found = {
+        properties = {
             "title": schema.name,
             "description": schema.doc,
             "connect.version": schema.version,
             "connect.parameters": parameters or None,
         }
         if schema.default is not None:
-            found["default"] = self._default(schema)
-        return {name: value for name, value in found.items() if value is not None}
+            properties["default"] = self._default(schema)
+        return {name: value for name, value in properties.items() if value is not None}
 
     def _default(self, schema: ConnectSchema) -> Any:
         text = fragment(array([from_json(schema.default, schema)], schema), schema, self._style)

@@ -33,9 +33,9 @@ def of_cloud_events(config: Config) -> list[RegistryForm]:
     return [registry_form_of(config, "value", f"{name}.avro", registry_of(config, name)[0])]
 
 
-def reached(found: Sequence[RegistryForm]) -> Iterator[str]:
+def reached(registry_forms: Sequence[RegistryForm]) -> Iterator[str]:
     """What each registry says of itself. Raises SinkError for one that is away or does not let the user in."""
-    yield from dict.fromkeys(form.registry.about() for form in found)
+    yield from dict.fromkeys(form.registry.about() for form in registry_forms)
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,15 @@ class TopicSchema:
             return error
 
 
-def schemas(found: Sequence[RegistryForm], records: Iterable[Records]) -> Iterator[TopicSchema]:
+def schemas(registry_forms: Sequence[RegistryForm], records: Iterable[Records]) -> Iterator[TopicSchema]:
     """The schemas of the records' keys and values, each once for a topic."""
-    known: set[tuple[str, str, ConnectSchema]] = set()
+    yielded: set[tuple[str, str, ConnectSchema]] = set()
     for each in records:
-        for form in found:
+        for form in registry_forms:
             part = each.key if form.part == "key" else each.value
             topics = [] if part is None or form.are_nulls(part) else pc.unique(each.topic).to_pylist()
             for topic in topics:
                 assert part is not None
-                if (form.part, topic, part.schema) not in known:
-                    known.add((form.part, topic, part.schema))
+                if (form.part, topic, part.schema) not in yielded:
+                    yielded.add((form.part, topic, part.schema))
                     yield TopicSchema(form, topic, part.schema)

@@ -30,8 +30,8 @@ def place(java: str, version: str) -> Path:
     from pyspark.find_spark_home import _find_spark_home
 
     jars = Path(_find_spark_home()) / "jars"
-    known = [f"{jar.name} {jar.stat().st_size} {jar.stat().st_mtime_ns}" for jar in sorted(jars.glob("*.jar"))]
-    text = "\n".join([str(_VERSION), java, version, str(jars), *known])
+    jar_texts = [f"{jar.name} {jar.stat().st_size} {jar.stat().st_mtime_ns}" for jar in sorted(jars.glob("*.jar"))]
+    text = "\n".join([str(_VERSION), java, version, str(jars), *jar_texts])
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "tailrace" / f"spark-{hashlib.sha256(text.encode()).hexdigest()[:16]}.jsa"
 

@@ -36,11 +36,11 @@ class ClusterClaim:
         failpoint.reach("kafka-claim")
         ids = [settings.transactional_id(pipeline, task) for task in range(self._tasks)]
         with ThreadPoolExecutor(min(len(ids), _AT_ONCE)) as pool:
-            list(pool.map(lambda one: fence(settings, one), ids))
-        found = state.read(settings, pipeline, 0)
-        if found.run != self._run:
+            list(pool.map(lambda transactional_id: fence(settings, transactional_id), ids))
+        topic_state = state.read(settings, pipeline, 0)
+        if topic_state.run != self._run:
             raise taken_over(settings, pipeline)
-        self._since, self._splits = found.end, frozenset(found.splits)
+        self._since, self._splits = topic_state.end, frozenset(topic_state.splits)
 
     def ticket(self, batch: int, tasks: int) -> Ticket:
         """What the tasks of a micro-batch need; `tasks` is their largest number."""

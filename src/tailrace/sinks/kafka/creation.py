@@ -39,8 +39,8 @@ class Group:
 
     def has(self, topic: str) -> bool:
         """Whether the topic belongs to it."""
-        return any(one.fullmatch(topic) for one in self.include) and not any(
-            one.fullmatch(topic) for one in self.exclude
+        return any(pattern.fullmatch(topic) for pattern in self.include) and not any(
+            pattern.fullmatch(topic) for pattern in self.exclude
         )
 
 

@@ -33,11 +33,11 @@ def check(settings: Settings, topics: Collection[str], *, transactions: bool) ->
     brokers = _tried("brokers", lambda: _brokers(settings))
     if not brokers.ok:
         return [brokers]
-    found = [brokers, *_topics(settings, topics)]
+    findings = [brokers, *_topics(settings, topics)]
     if transactions:
-        found.append(_tried("transactions", lambda: _transactions(settings)))
-        found.append(_tried("state topic", lambda: _state_topic(settings)))
-    return found
+        findings.append(_tried("transactions", lambda: _transactions(settings)))
+        findings.append(_tried("state topic", lambda: _state_topic(settings)))
+    return findings
 
 
 def _tried(name: str, look: Callable[[], str]) -> Finding:

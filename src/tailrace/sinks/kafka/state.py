@@ -89,28 +89,28 @@ def read(settings: Settings, pipeline: str, since: int, *, is_committed: bool = 
 
     With `is_committed`, the transactions that are open there are waited for; without, what they wrote counts.
     """
-    found, where = TopicState(), _where(settings)
+    topic_state, where = TopicState(), _where(settings)
 
     def take(message: Message) -> None:
         state = _state(message, pipeline, where)
         if state is not None:
-            found.add(state)
+            topic_state.add(state)
 
-    found.end = _read_to_end(settings, f"{settings.prefix}{pipeline}", since, take, is_committed=is_committed)
-    return found
+    topic_state.end = _read_to_end(settings, f"{settings.prefix}{pipeline}", since, take, is_committed=is_committed)
+    return topic_state
 
 
 def splits(settings: Settings) -> dict[str, set[str]]:
     """The labels of the splits that the topic has of each pipeline. Raises SinkError."""
-    found: dict[str, set[str]] = {}
+    labels: dict[str, set[str]] = {}
 
     def take(message: Message) -> None:
         pipeline, value = json.loads(message.key() or b"{}").get("pipeline"), json.loads(message.value() or b"{}")
         if pipeline is not None and value:
-            found.setdefault(pipeline, set()).update(filter(None, [value.get("split")]))
+            labels.setdefault(pipeline, set()).update(filter(None, [value.get("split")]))
 
     _read_to_end(settings, f"{settings.prefix}status", 0, take, is_committed=False)
-    return found
+    return labels
 
 
 def _read_to_end(

@@ -177,11 +177,11 @@ class ExactlyOnce:
     def _look(self) -> state.TopicState:
         """Stops a task that was replaced meanwhile."""
         ticket = self._ticket
-        found = look(self._settings, ticket.pipeline, ticket.run, ticket.since)
-        if found.batch > ticket.batch:
+        topic_state = look(self._settings, ticket.pipeline, ticket.run, ticket.since)
+        if topic_state.batch > ticket.batch:
             raise taken_over(self._settings, ticket.pipeline)
-        self.end = found.end
-        return found
+        self.end = topic_state.end
+        return topic_state
 
     def _begin(self, sender: Sender) -> None:
         failpoint.reach("kafka-begin")
@@ -276,10 +276,10 @@ def look(settings: Settings, pipeline: str, run: str, since: int) -> state.Topic
 
     Records count whether or not they are committed, so that nobody waits for the transaction of another pipeline.
     """
-    found = state.read(settings, pipeline, since, is_committed=False)
-    if found.runs - {run}:
+    topic_state = state.read(settings, pipeline, since, is_committed=False)
+    if topic_state.runs - {run}:
         raise taken_over(settings, pipeline)
-    return found
+    return topic_state
 
 
 def taken_over(settings: Settings, pipeline: str) -> FencedError:

@@ -53,12 +53,12 @@ def discard(root: str, table: str, storage_options: Mapping[str, str]) -> None:
 
 def tables(root: str, storage_options: Mapping[str, str]) -> tuple[str, ...]:
     """The tables that are read again below a root. Raises SinkError."""
-    found, lake = [], _lake(root, storage_options)
+    tables_again, lake = [], _lake(root, storage_options)
     for name in folders(root, storage_options):
         copy = retried(Target(root, name, storage_options), partial(lake.open, name))
         record = None if copy is None else newest(copy)
-        found += [] if record is None else [record.table]
-    return tuple(found)
+        tables_again += [] if record is None else [record.table]
+    return tuple(tables_again)
 
 
 def forget(batch: MicroBatch, *tables: str) -> None:

@@ -78,7 +78,7 @@ def folders(root: str, storage_options: Mapping[str, str]) -> frozenset[str]:
         raise failed(Target(root, FOLDER, storage_options), error, where=root) from error
 
 
-def found(root: str, storage_options: Mapping[str, str], names: Names = "source") -> tuple[SetAside, ...]:
+def tables_set_aside(root: str, storage_options: Mapping[str, str], names: Names = "source") -> tuple[SetAside, ...]:
     """The tables that are set aside below a root, by name; `names` is the sink's. Raises SinkError."""
     lake = _lake(root, storage_options)
     tables = []

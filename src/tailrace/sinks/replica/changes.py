@@ -48,16 +48,14 @@ class Changes(Contents):
         base = start(work.progress, part.extent, begins=replaces)
         is_emptied = replaces and work.target is not None and work.target.count() > 0
         stamps = stamped(placed, replace(tally, reads=tally.reads + is_emptied), base)
-        table, found, unknown = _rows(placed, stamps, mode)
+        table, rows, unknown = _rows(placed, stamps, mode)
         if is_emptied:
             at = int(stamps.at[0]) if len(stamps.at) else now(tally)
-            found = pa.concat_tables([_emptied(mode, base, tally, at), found], promote_options="default")
-        target, lacking = _appended(
-            work, table, found, work.progress.mark(part.extent, stamps.tally), replaces=replaces
-        )
+            rows = pa.concat_tables([_emptied(mode, base, tally, at), rows], promote_options="default")
+        target, lacking = _appended(work, table, rows, work.progress.mark(part.extent, stamps.tally), replaces=replaces)
         # Without a copy the rows are those of the source only when all are read, which a request tells.
         again = _AGAIN if is_emptied and part.request is not None else None
-        return identified(TableReport(work.place.table, found.num_rows, lacking=lacking or unknown or again), target)
+        return identified(TableReport(work.place.table, rows.num_rows, lacking=lacking or unknown or again), target)
 
     @override
     def clear(self, work: Work, extent: Extent | None, at: int | None) -> None:
@@ -88,19 +86,19 @@ class Changes(Contents):
 
 
 def _appended(
-    work: Work, table: TableSchema, found: pa.Table, mark: Mark, *, replaces: bool
+    work: Work, table: TableSchema, rows: pa.Table, mark: Mark, *, replaces: bool
 ) -> tuple[Table | None, str | None]:
     """Add rows to a table: the table, and why its rows may differ from the source's."""
     target = work.target
     if target is None:
-        return created(work.batch, work.place, found, mark), None
+        return created(work.batch, work.place, rows, mark), None
     if replaces:
         descriptions.cured(target, repeated(target, work.batch, work.place.table))
-    if takes_over(target, found.schema):
-        target.overwrite(found, mark, reshapes=True)
+    if takes_over(target, rows.schema):
+        target.overwrite(rows, mark, reshapes=True)
         return target, None
-    lacking, schema = evolve(work.batch, work.place, target, table, found.schema)
-    target.append(aligned(fitted(found, schema), schema), mark)
+    lacking, schema = evolve(work.batch, work.place, target, table, rows.schema)
+    target.append(aligned(fitted(rows, schema), schema), mark)
     return target, lacking
 
 

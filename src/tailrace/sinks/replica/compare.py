@@ -74,8 +74,8 @@ class ComparedColumns:
         names = [name for name in rows.column_names if name in self.schema.names]
         others = {name for name in names if self._has_others(rows.schema.field(name))}
         plain = pa.schema([field for field in self.schema if field.name not in others])
-        found = aligned(rows.select([name for name in names if name not in others]), plain)
-        columns = [(rows if field.name in others else found).column(field.name) for field in self.schema]
+        others_aligned = aligned(rows.select([name for name in names if name not in others]), plain)
+        columns = [(rows if field.name in others else others_aligned).column(field.name) for field in self.schema]
         return pa.table(columns, names=self.schema.names)
 
     def _has_others(self, field: pa.Field) -> bool:
@@ -109,9 +109,9 @@ def _hashes(values: pa.ChunkedArray, kind: pa.DataType, *, signed: bool) -> Hash
     """Hashes of values; those that the common type cannot hold are hashed as the texts that they are."""
     if not is_held(values.type) or is_held(kind):
         return value_hashes(values, signed=signed)
-    found = values.combine_chunks()
-    text = text_of(found)
-    hashes = value_hashes(cast(pa.chunked_array([value_of(found)]), kind), signed=signed)
+    column = values.combine_chunks()
+    text = text_of(column)
+    hashes = value_hashes(cast(pa.chunked_array([value_of(column)]), kind), signed=signed)
     return np.where(np.asarray(text.is_valid()), ~value_hashes(text), hashes)
 
 
@@ -212,8 +212,8 @@ class ReplicaVersion:
 
     def _aligned(self) -> Iterator[pa.Table]:
         """The rows in the common columns and types."""
-        found = map(self._layout.aligned, self._scanned())
-        return found if self._part is None else map(self._part.of, found)
+        aligned_rows = map(self._layout.aligned, self._scanned())
+        return aligned_rows if self._part is None else map(self._part.of, aligned_rows)
 
     def _scanned(self) -> Iterator[pa.Table]:
         if self._target is None:
@@ -264,13 +264,13 @@ class BucketTotals:
     @property
     def hashes(self) -> Hashes:
         """A hash of each bucket's rows, 0 where it has none."""
-        found = np.maximum(mixed(self.sums ^ mixed(self.counts.astype(np.uint64))), np.uint64(1))
-        return np.where(self.counts > 0, found, np.uint64(0))
+        hashes = np.maximum(mixed(self.sums ^ mixed(self.counts.astype(np.uint64))), np.uint64(1))
+        return np.where(self.counts > 0, hashes, np.uint64(0))
 
     def differing(self, other: BucketTotals) -> Flags:
         """The buckets whose rows are others."""
-        found: Flags = (self.counts != other.counts) | (self.sums != other.sums)
-        return found
+        is_other: Flags = (self.counts != other.counts) | (self.sums != other.sums)
+        return is_other
 
 
 @dataclass(frozen=True)
@@ -305,15 +305,15 @@ def suspects(
 
     Both sides are read once for each HELD_ROWS rows of the target in them, the source perhaps of a later moment.
     """
-    found: list[pa.Table] = []
+    parts: list[pa.Table] = []
     left, unread = most, 0
     for group in _groups(totals.counts, differing):
         for keys in _differing_rows(layout, source, target, group):
-            found.append(keys.slice(0, left))
+            parts.append(keys.slice(0, left))
             unread += max(keys.num_rows - left, 0)
             left = max(left - keys.num_rows, 0)
     none = pa.schema([layout.schema.field(name) for name in layout.key]).empty_table()
-    together = pa.concat_tables([none, *found]).combine_chunks()
+    together = pa.concat_tables([none, *parts]).combine_chunks()
     hashes, first = np.unique(layout.key_hashes(together), return_index=True)
     return Suspects(together.take(pa.array(first)), hashes, unread)
 
@@ -334,10 +334,10 @@ def _differing_rows(
     keys, whole = one_a_key([pair[0] for pair in held], [pair[1] for pair in held])
     seen = np.zeros(len(keys), np.bool_)
     for each in source():
-        places, known = _places(keys, each.keys)
-        seen[places[known]] = True
-        differs = group[each.buckets] & ~known
-        differs[known] = whole[places[known]] != each.whole[known]
+        places, is_place = _places(keys, each.keys)
+        seen[places[is_place]] = True
+        differs = group[each.buckets] & ~is_place
+        differs[is_place] = whole[places[is_place]] != each.whole[is_place]
         if differs.any():
             yield each.rows.select(list(layout.key)).filter(pa.array(differs))
     surplus = keys[~seen]
@@ -350,16 +350,16 @@ def one_a_key(keys: Sequence[Hashes], whole: Sequence[Hashes]) -> tuple[Hashes, 
     if not keys:
         return np.zeros(0, np.uint64), np.zeros(0, np.uint64)
     rows = np.concatenate(whole)
-    found, first, place, counts = np.unique(
+    distinct, first, place, counts = np.unique(
         np.concatenate(keys), return_index=True, return_inverse=True, return_counts=True
     )
-    sums = np.zeros(len(found), np.uint64)
+    sums = np.zeros(len(distinct), np.uint64)
     np.add.at(sums, place, mixed(rows))
-    return found, np.where(counts > 1, sums, rows[first])
+    return distinct, np.where(counts > 1, sums, rows[first])
 
 
-def _places(known: Hashes, keys: Hashes) -> tuple[npt.NDArray[np.int64], Flags]:
-    if not len(known):
+def _places(in_order: Hashes, keys: Hashes) -> tuple[npt.NDArray[np.int64], Flags]:
+    if not len(in_order):
         return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
-    places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    return places, known[places] == keys
+    places = np.minimum(np.searchsorted(in_order, keys), len(in_order) - 1)
+    return places, in_order[places] == keys

@@ -77,8 +77,8 @@ def filling(table: TableSchema, added: Sequence[pa.Field]) -> Filling:
         [pa.array([each.missing.as_py()], each.arrow) for each in columns if each.missing is not None],
         names=[each.name for each in columns],
     )
-    known = native_rows(with_whole(replace(table, columns=columns), [images]), images) if columns else images
-    values = pa.Table.from_struct_array(known) if columns else pa.table({})
+    native = native_rows(with_whole(replace(table, columns=columns), [images]), images) if columns else images
+    values = pa.Table.from_struct_array(native) if columns else pa.table({})
     unlogged = [each.name for each in table.columns if each.name in names and each.is_unlogged]
     why = f"the source filled the new column {', '.join(unlogged)} without a change in its log" if unlogged else None
     return Filling(values, why)

@@ -108,8 +108,8 @@ def _number(error: BaseException) -> int | None:
     number = getattr(error, "errno", None)
     if number is not None or not _is_from_beneath(error):
         return number
-    found = _NUMBER.search(str(error))
-    return None if found is None else int(next(group for group in found.groups() if group))
+    match = _NUMBER.search(str(error))
+    return None if match is None else int(next(group for group in match.groups() if group))
 
 
 def said(error: BaseException) -> str:

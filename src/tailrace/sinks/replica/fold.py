@@ -137,10 +137,10 @@ class NativeChanges:
     @property
     def has_old_key(self) -> npt.NDArray[np.bool_]:
         """Whether the old image has a value in each column of the key."""
-        found = self.has_old
+        has_key = self.has_old
         for name in self.key:
-            found = found & np.asarray(child(self.before, name).is_valid(), bool)
-        return found
+            has_key = has_key & np.asarray(child(self.before, name).is_valid(), bool)
+        return has_key
 
     @property
     def keys(self) -> list[pa.Array]:

@@ -56,11 +56,11 @@ class Form:
                 "`tailrace retry`",
             )
         if missing or not self.partitions:
-            found = [name for name in now or () if name in schema.names]
+            columns = [name for name in now or () if name in schema.names]
         else:
             self._refuse_types(schema)
-            found = [*self.partitions]
-        return found if len(found) < len(schema) else found[1:]
+            columns = [*self.partitions]
+        return columns if len(columns) < len(schema) else columns[1:]
 
     def _refuse_types(self, schema: pa.Schema) -> None:
         for name in self.partitions:
@@ -83,8 +83,8 @@ class Forms:
     def of(self, table: str) -> Form:
         """The form of a table by its unique name."""
         name = shown(table)
-        found = (columns for each, columns in self.partition_by.items() if re.fullmatch(each, name, re.IGNORECASE))
-        return Form(self.properties, next(found, ()), self.version)
+        columns_of = (columns for each, columns in self.partition_by.items() if re.fullmatch(each, name, re.IGNORECASE))
+        return Form(self.properties, next(columns_of, ()), self.version)
 
 
 def refuse_nulls(batch: pa.RecordBatch | pa.Table, names: Sequence[str]) -> None:

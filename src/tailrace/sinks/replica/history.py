@@ -41,10 +41,10 @@ class History(Contents):
         placed, before = part.placed(work.progress), work.tally
         stamps = stamped(placed, before, start(work.progress, part.extent, begins=replaces))
         begun = None if not replaces else int(stamps.at[0]) if len(stamps.at) else now(before)
-        found = versions(placed, stamps, work.place.mode, begun)
+        changed = versions(placed, stamps, work.place.mode, begun)
         tally = stamps.tally if begun is None else _not_before(stamps.tally, begun)
-        target, lacking = _written(work, found, work.progress.mark(part.extent, tally), replaces=replaces)
-        report = TableReport(work.place.table, found.net.upserted, found.deleted, lacking=lacking)
+        target, lacking = _written(work, changed, work.progress.mark(part.extent, tally), replaces=replaces)
+        report = TableReport(work.place.table, changed.net.upserted, changed.deleted, lacking=lacking)
         return identified(report, target)
 
     @override
@@ -87,9 +87,9 @@ class History(Contents):
         _replaced(work, copy.schema, moment, begun, kept, work.progress.swapped(held, tally), compared=schema)
 
 
-def _written(work: Work, found: Versions, mark: Mark, *, replaces: bool) -> tuple[Table, str | None]:
+def _written(work: Work, changed: Versions, mark: Mark, *, replaces: bool) -> tuple[Table, str | None]:
     """Bring versions into a table: the table, and why its rows may differ from the source's."""
-    mode, net, target = work.place.mode, found.net, work.target
+    mode, net, target = work.place.mode, changed.net, work.target
     names = [*net.table.row_type.names, *mode.columns.values()]
     if target is None:
         made = created(work.batch, work.place, net.rows.select(names), mark)
@@ -111,10 +111,10 @@ def _written(work: Work, found: Versions, mark: Mark, *, replaces: bool) -> tupl
         rows, lost = with_moved(target, replace(net, rows=rows), end=mode.end)
         lost += sum_of(rows, net.kept)
     begun = aligned(rows.select(names), schema)
-    ends = fitted(found.ends, schema)
+    ends = fitted(changed.ends, schema)
     ends = aligned(ends, pa.schema([schema.field(name) for name in ends.column_names]))
-    if found.cleared is not None:
-        ended = _ended(target, schema, mode, found.cleared, ends)
+    if changed.cleared is not None:
+        ended = _ended(target, schema, mode, changed.cleared, ends)
         target.overwrite(_stream(schema, ended, [begun]), mark, reshapes=False)
     elif ends.num_rows or begun.num_rows:
         target.succeed(net.key, str(mode.end), ends, begun, mark)
@@ -160,12 +160,12 @@ def _ended(
     place = schema.get_field_index(end)
 
     def rows() -> Iterator[pa.Table]:
-        for found in scanned:
-            versions_of = aligned(found, schema)
+        for of_target in scanned:
+            versions_of = aligned(of_target, schema)
             times = versions_of.column(end).combine_chunks()
             stop = times.is_null()
             if compared is not None and len(kept):
-                stop = pc.and_not(stop, pa.array(np.isin(_hashes([found], compared), kept)))
+                stop = pc.and_not(stop, pa.array(np.isin(_hashes([of_target], compared), kept)))
             until = pa.repeat(pa.scalar(at, pa.int64()).cast(STAMP), len(times))
             if ends is not None and ends.num_rows:
                 until = pc.coalesce(_told(versions_of, ends, end), until)
@@ -213,8 +213,8 @@ def _current(target: Table, mode: Mode) -> Iterator[pa.Table]:
 
 
 def _hashes(some: Iterable[pa.Table], schema: pa.Schema) -> Hashes:
-    found = (aligned(rows, schema).select(schema.names) for rows in some)
-    return np.concatenate([_NONE, *(row_hashes(each.columns, each.num_rows, signed=True) for each in found)])
+    parts = (aligned(rows, schema).select(schema.names) for rows in some)
+    return np.concatenate([_NONE, *(row_hashes(each.columns, each.num_rows, signed=True) for each in parts)])
 
 
 def _without(rows: pa.Table, gone: Hashes, schema: pa.Schema) -> pa.Table:

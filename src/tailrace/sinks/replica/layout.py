@@ -45,19 +45,19 @@ def column_names(table: TableSchema, names: Names) -> dict[str, str]:
     Delta and most readers of Iceberg tell no columns apart whose names differ by case alone.
     """
     rename = catalog_name if names == "catalog" else str
-    found = {column.name: rename(column.name) for column in table.columns}
-    if len({new.lower() for new in found.values()}) < len(found):
-        _refuse(table, names, found)
-    return found
+    new_names = {column.name: rename(column.name) for column in table.columns}
+    if len({new.lower() for new in new_names.values()}) < len(new_names):
+        _refuse(table, names, new_names)
+    return new_names
 
 
-def _refuse(table: TableSchema, names: Names, found: Mapping[str, str]) -> None:
-    known: dict[str, str] = {}
-    for column, new in found.items():
-        other = known.setdefault(new.lower(), column)
+def _refuse(table: TableSchema, names: Names, new_names: Mapping[str, str]) -> None:
+    first_of_name: dict[str, str] = {}
+    for column, new in new_names.items():
+        other = first_of_name.setdefault(new.lower(), column)
         if other != column:
             source = "" if names == "source" or other.lower() == column.lower() else ", or set names: source"
-            is_same = found[other] == new
+            is_same = new_names[other] == new
             what = f"would both be named {new}" if is_same else "differ by case alone, which no replica tells apart"
             raise TableError(
                 f"the columns {other} and {column} {what}",
@@ -113,7 +113,7 @@ class ReplicaLayout:
     def _refuse_clash(self, table: TableSchema, names: Mapping[str, str]) -> None:
         added = self.metadata if self.mode.is_latest and merge_key(table) else self.mode.columns
         for kind, name in added.items():
-            other = next((old for old, known in names.items() if known.lower() == name.lower()), None)
+            other = next((old for old, taken in names.items() if taken.lower() == name.lower()), None)
             if other is not None:
                 raise TableError(
                     f"the table has a column {other}, and {kind} of the changes would have the same name",

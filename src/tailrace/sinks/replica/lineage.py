@@ -33,9 +33,9 @@ class Steps:
         count = len(self.key)
         places = np.arange(count)
         ranked = np.sort(self.key * count + places)
-        found = np.searchsorted(ranked, self.source * count + places) - 1
-        before = ranked[np.maximum(found, 0)]
-        return np.where((found >= 0) & (before // count == self.source), before % count, -1)
+        place = np.searchsorted(ranked, self.source * count + places) - 1
+        before = ranked[np.maximum(place, 0)]
+        return np.where((place >= 0) & (before // count == self.source), before % count, -1)
 
 
 def resolve(steps: Steps, puts: Numbers, unchanged: Flags) -> tuple[Numbers, Flags, Numbers]:

@@ -22,16 +22,18 @@ def with_moved(target: Table, net: Net, beside: Table | None = None, end: str | 
     rows = net.rows
     wanted = rows.select([FROM + name for name in net.key]).rename_columns(list(net.key))
     moved = wanted.column(0).is_valid()
-    found = matching(target, wanted.filter(moved), net.key, end)
-    if beside is not None and beside.schema == found.schema:
-        found = pa.concat_tables([found, matching(beside, wanted.filter(moved), net.key)])
-    place = places_of(row_codes(joined([found, wanted], net.key), found.num_rows + rows.num_rows), found.num_rows)
+    old_rows = matching(target, wanted.filter(moved), net.key, end)
+    if beside is not None and beside.schema == old_rows.schema:
+        old_rows = pa.concat_tables([old_rows, matching(beside, wanted.filter(moved), net.key)])
+    place = places_of(
+        row_codes(joined([old_rows, wanted], net.key), old_rows.num_rows + rows.num_rows), old_rows.num_rows
+    )
     lost = np.zeros(rows.num_rows, bool)
     for name in net.kept:
         values, kept = rows.column(name), rows.column(KEEP + name)
         taken = pc.and_(kept, moved)
         lost |= np.asarray(pc.and_(taken, place.is_null()), bool)
-        held = found.column(name).combine_chunks().take(place).cast(values.type)
+        held = old_rows.column(name).combine_chunks().take(place).cast(values.type)
         rows = rows.set_column(rows.column_names.index(name), name, pc.if_else(taken, held, values))
         kept = pc.and_(kept, pc.invert(moved))
         rows = rows.set_column(rows.column_names.index(KEEP + name), KEEP + name, kept)
@@ -40,9 +42,9 @@ def with_moved(target: Table, net: Net, beside: Table | None = None, end: str | 
 
 def places_of(codes: Codes, split: int) -> pa.Array:
     """For each code after the split its place before it, null where it is not there."""
-    known, first = np.unique(codes[:split], return_index=True)
-    at = np.searchsorted(known, codes[split:])
-    missing = np.append(known, -1)[at] != codes[split:]
+    distinct, first = np.unique(codes[:split], return_index=True)
+    at = np.searchsorted(distinct, codes[split:])
+    missing = np.append(distinct, -1)[at] != codes[split:]
     return pa.array(np.append(first, 0)[at], mask=missing)
 
 
@@ -54,7 +56,7 @@ def matching(target: Table, wanted: pa.Table, names: Sequence[str], end: str | N
     schema = target.schema
     kinds = pa.schema([schema.field(name) for name in names])
     asked = wanted.select(list(names)).cast(kinds)
-    found = [schema.empty_table()]
+    matches = [schema.empty_table()]
     for batch in target.scan():
         rows = pa.Table.from_batches([batch]).cast(schema)
         if end is not None:
@@ -62,8 +64,8 @@ def matching(target: Table, wanted: pa.Table, names: Sequence[str], end: str | N
         codes = row_codes(joined([rows, asked], names), rows.num_rows + asked.num_rows)
         hits = np.isin(codes[: rows.num_rows], codes[rows.num_rows :])
         if hits.any():
-            found.append(rows.filter(pa.array(hits)))
-    return pa.concat_tables(found)
+            matches.append(rows.filter(pa.array(hits)))
+    return pa.concat_tables(matches)
 
 
 def without(rows: pa.Table, gone: pa.Table, names: Sequence[str]) -> pa.Table:

@@ -203,8 +203,8 @@ class TableProgress:
         """Whether the extent has the first rows of a snapshot, which replace the table's content."""
         if extent.read is None or extent.read.snapshot is None or self._target is None:
             return extent.read is not None and extent.read.snapshot is not None
-        known = () if self.record is None else self.record.snapshots
-        return extent.read.snapshot not in known
+        snapshots = () if self.record is None else self.record.snapshots
+        return extent.read.snapshot not in snapshots
 
     @property
     def tally(self) -> Tally | None:

@@ -12,17 +12,17 @@ from tailrace.sinks.replica.target import Target
 
 
 def other_tables(
-    root: str, storage_options: Mapping[str, str], names: Names, query: str, known: Iterable[str]
+    root: str, storage_options: Mapping[str, str], names: Names, query: str, captured: Iterable[str]
 ) -> list[str]:
     """The tables that a query has written below a root, without those of these unique names. Raises SinkError."""
-    lake, expected = lake_at(root, storage_options), {table_folder(name, names) for name in known}
+    lake, expected = lake_at(root, storage_options), {table_folder(name, names) for name in captured}
 
     def tables() -> list[str]:
-        found = []
+        tables_of_query = []
         for name in sorted(lake.names() - expected):
             table = lake.open(name)
             record = None if table is None else newest(table, query)
-            found += [] if record is None else [record.table]
-        return found
+            tables_of_query += [] if record is None else [record.table]
+        return tables_of_query
 
     return retried(Target(root, "", storage_options), tables)

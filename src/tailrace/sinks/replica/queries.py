@@ -16,13 +16,13 @@ def last_query(root: str, storage_options: Mapping[str, str]) -> str | None:
     Raises SinkError.
     """
     lake = lake_at(root, storage_options)
-    found: list[tuple[int, str]] = []
+    queries: list[tuple[int, str]] = []
     try:
         for name in lake.names():
             table = lake.open(name)
             record = None if table is None else newest(table)
             if table is not None and record is not None:
-                found.append((next(table.commits()).at, record.query))
+                queries.append((next(table.commits()).at, record.query))
     except ERRORS as error:
         raise failed(Target(root, "", storage_options), error, where=root) from error
-    return max(found, default=(0, None))[1]
+    return max(queries, default=(0, None))[1]

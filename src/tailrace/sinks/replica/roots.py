@@ -20,13 +20,13 @@ _URL = re.compile(rf"postgres(?:ql)?://(?:[^/?#@]*@)?(?P<hosts>{_HOST}(?:,{_HOST
 
 def database_root(url: str, schema: str) -> str:
     """The root of a schema in the database of a URL, without user and password. Raises ValueError, without them too."""
-    found = _URL.fullmatch(url)
-    if found is None:
+    match = _URL.fullmatch(url)
+    if match is None:
         raise ValueError(
             "`url` should be postgresql://user@host:5432/database, with characters such as @ : / ? % of a password "
             "as %40 and so on; or set `password`"
         )
-    return f"{DATABASE}{found['hosts']}/{found['database']}/{schema}"
+    return f"{DATABASE}{match['hosts']}/{match['database']}/{schema}"
 
 
 def in_database(place: str) -> tuple[str, str]:

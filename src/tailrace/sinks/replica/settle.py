@@ -96,8 +96,8 @@ class _Window:
         self._changes.append(changes)
         kinds = {name: batch.table.column(name).arrow for name in batch.table.identity}
         # Columns that an ALTER TABLE adds or drops within the transaction are not in all images.
-        known = self._columns if len(self._changes) > 1 else kinds
-        self._columns = {name: kind for name, kind in known.items() if kinds.get(name) == kind}
+        columns = self._columns if len(self._changes) > 1 else kinds
+        self._columns = {name: kind for name, kind in columns.items() if kinds.get(name) == kind}
 
     def close(self) -> None:
         """Let the batches go."""
@@ -224,8 +224,8 @@ def _is_mixed(changes: _Changes) -> Flags:
     begins = np.flatnonzero(np.diff(changes.transaction, prepend=-1))
     puts = np.logical_or.reduceat(changes.is_(_PUT, _MOVE), begins)
     takes = np.logical_or.reduceat(changes.is_(_TAKE, _MOVE, _STAY), begins)
-    found: Flags = np.repeat(puts & takes, np.diff(begins, append=len(changes.kind)))
-    return found
+    is_mixed: Flags = np.repeat(puts & takes, np.diff(begins, append=len(changes.kind)))
+    return is_mixed
 
 
 @dataclass(frozen=True)
@@ -280,6 +280,6 @@ def _decide(steps: _Steps, images: Hashes, verdict: _Verdict) -> None:
 
 def _last(group: Numbers, chosen: Flags, groups: int) -> Numbers:
     """The last chosen step of each group, -1 for none."""
-    found = np.full(groups, -1)
-    np.maximum.at(found, group[chosen], np.flatnonzero(chosen))
-    return found
+    last = np.full(groups, -1)
+    np.maximum.at(last, group[chosen], np.flatnonzero(chosen))
+    return last

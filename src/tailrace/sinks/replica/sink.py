@@ -149,23 +149,23 @@ def _run(frame: DataFrame, task: Task) -> tuple[list[TableReport], list[Stop]]:
 
 def _by_spark(ordered: DataFrame, batch: MicroBatch) -> list[TableReport]:
     """The same with Spark's MERGE. Tables that are set aside or read again go the other way, until that has ended."""
-    known = sorted(
+    readable = sorted(
         {
-            *(each.table for each in aside.found(batch.root, batch.storage_options, batch.layout.names)),
+            *(each.table for each in aside.tables_set_aside(batch.root, batch.storage_options, batch.layout.names)),
             *again.tables(batch.root, batch.storage_options),
         }
     )
-    others = ordered.where(~ordered.table.isin(known)) if known else ordered
+    others = ordered.where(~ordered.table.isin(readable)) if readable else ordered
     with closing(spark_merge.Merging(others, batch)) as merging:
 
         def advance(done: Done) -> tuple[list[TableReport], list[Stop]]:
             reports, stops = merging.advance(done)
-            some = _advanced(ordered.where(ordered.table.isin(known)), batch, done) if known else ([], [])
+            some = _advanced(ordered.where(ordered.table.isin(readable)), batch, done) if readable else ([], [])
             return [*reports, *some[0]], [*stops, *some[1]]
 
         reports = in_rounds(advance, merging.move)
-    _keep(ordered.sparkSession, [report for report in reports if report.table not in known], batch)
-    left = {table: first for table, first in merging.others.items() if table not in known}
+    _keep(ordered.sparkSession, [report for report in reports if report.table not in readable], batch)
+    left = {table: first for table, first in merging.others.items() if table not in readable}
     if left:
         some = ordered.where(ordered.table.isin(list(left)))
         reports += _run(some, _finishing(batch, left))[0]

@@ -78,12 +78,12 @@ def row_counts(root: str, storage_options: Mapping[str, str]) -> dict[str, int]:
 
 def stored_tables(root: str, storage_options: Mapping[str, str]) -> list[str]:
     """The unique names of the tables that have a replica below a root. Raises what a lake raises."""
-    found, lake = [], lake_at(root, storage_options)
+    tables, lake = [], lake_at(root, storage_options)
     for name in sorted(lake.names()):
         table = None if name.startswith("_") else lake.open(name)
         record = None if table is None else newest(table)
-        found += [] if record is None else [record.table]
-    return found
+        tables += [] if record is None else [record.table]
+    return tables
 
 
 def _existing(

@@ -63,34 +63,34 @@ def versions(placed: Sequence[Placed], stamps: Stamps, mode: Mode, replaces: int
     is_open = (follower < 0) & (steps.key // width >= len(borders))
     puts = np.flatnonzero(steps.is_put)
     images = changes.after.take(pa.array(steps.row[puts]))
-    found = pa.Table.from_struct_array(images) if len(images) else pa.schema(list(changes.after.type)).empty_table()
+    put_rows = pa.Table.from_struct_array(images) if len(images) else pa.schema(list(changes.after.type)).empty_table()
     held = {
         **stamps.taken(steps.row[puts]),
         "valid_from": _stamps(times[puts]),
         "valid_to": _stamps(until[puts], is_open[puts]),
     }
     for what, name in mode.columns.items():
-        found = found.append_column(name, held[what])
-    found = found.append_column(COUNT, pa.array(np.ones(len(puts), np.int64)))
+        put_rows = put_rows.append_column(name, held[what])
+    put_rows = put_rows.append_column(COUNT, pa.array(np.ones(len(puts), np.int64)))
     if changes.unchanged:
-        found = _with_kept(changes, steps, puts, found, keys, codes)
+        put_rows = _with_kept(changes, steps, puts, put_rows, keys, codes)
     first = _firsts(steps)
     first = first[steps.key[first] < width] if replaces is None else first[:0]
     ends = _keys_at(key, keys, codes, steps.key[first])
     ends = ends.append_column(str(mode.end), _stamps(times[first]))
     cleared = int(borders[0]) if len(borders) else None
     return Versions(
-        Net(table, key, found, bool(empties.any()), nameless(changes)), ends, cleared, int((~steps.is_put).sum())
+        Net(table, key, put_rows, bool(empties.any()), nameless(changes)), ends, cleared, int((~steps.is_put).sum())
     )
 
 
 def _followers(steps: Steps) -> Numbers:
     """For each step the next one of its key, -1 for none."""
     order = np.argsort(steps.key, kind="stable")
-    found = np.full(len(order), -1)
+    next_of_key = np.full(len(order), -1)
     same = steps.key[order[1:]] == steps.key[order[:-1]]
-    found[order[:-1][same]] = order[1:][same]
-    return found
+    next_of_key[order[:-1][same]] = order[1:][same]
+    return next_of_key
 
 
 def _firsts(steps: Steps) -> Numbers:

@@ -144,10 +144,10 @@ class DocumentConverter:
             kinds = [self._of_items(name, item, parent, is_inner=True) for item in arrays]
         else:
             kinds = [kind for item in items if (kind := self._schema(name, item, parent)) is not None]
-        found = list(dict.fromkeys(kinds))
-        if len(found) != 1:
+        schemas = list(dict.fromkeys(kinds))
+        if len(schemas) != 1:
             raise TransformError(f"the items of the array {name} are of several types", where=parent, remedy=_REMEDY)
-        return ConnectSchema("array", optional=True, items=found[0])
+        return ConnectSchema("array", optional=True, items=schemas[0])
 
     def _name(self, name: str) -> str:
         return adjusted(name, self.adjustment, dots=False)
@@ -158,25 +158,25 @@ def _merged(schemas: Iterable[ConnectSchema]) -> ConnectSchema:
     first, *others = schemas
     fields = {field.name: field.schema for field in first.fields}
     for field in (field for other in others for field in other.fields):
-        known = fields.setdefault(field.name, field.schema)
-        fields[field.name] = _later(known, field.schema, f"{first.name}.{field.name}")
+        earlier = fields.setdefault(field.name, field.schema)
+        fields[field.name] = _later(earlier, field.schema, f"{first.name}.{field.name}")
     return first.with_(fields=tuple(Field(name, schema) for name, schema in fields.items()))
 
 
-def _later(known: ConnectSchema, schema: ConnectSchema, where: str) -> ConnectSchema:
+def _later(earlier: ConnectSchema, schema: ConnectSchema, where: str) -> ConnectSchema:
     """Merges the schemas of a field of two documents in an array: fields of the later one, then those of the other.
 
     Raises TransformError where they differ in type.
     """
-    if known.type != schema.type or (known.type != "struct" and known.name != schema.name):
+    if earlier.type != schema.type or (earlier.type != "struct" and earlier.name != schema.name):
         raise TransformError("a field has several types in the documents of one array", where=where, remedy=_REMEDY)
-    if known is _NOTHING or schema is _NOTHING:
-        return known if schema is _NOTHING else schema
-    if schema.items is not None and known.items is not None:
-        return schema.with_(items=_later(known.items, schema.items, where))
+    if earlier is _NOTHING or schema is _NOTHING:
+        return earlier if schema is _NOTHING else schema
+    if schema.items is not None and earlier.items is not None:
+        return schema.with_(items=_later(earlier.items, schema.items, where))
     if not schema.fields:
-        return known
-    former = {field.name: field.schema for field in known.fields}
+        return earlier
+    former = {field.name: field.schema for field in earlier.fields}
     fields = {field.name: field.schema for field in schema.fields}
     both = {name: _later(former[name], of, f"{where}.{name}") for name, of in fields.items() if name in former}
     return schema.with_(fields=tuple(Field(name, of) for name, of in {**fields, **former, **both}.items()))

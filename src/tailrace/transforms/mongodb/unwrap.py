@@ -101,8 +101,8 @@ class ExtractNewDocumentState(ByValues):
             if schema is None:
                 out.append(group.with_(value=None))
                 continue
-            found = array([self.converter.value(documents[place], schema) for place in places], schema)
-            out.append(self._flat(group.with_(value=self._adding(group, RecordPart(schema, found), schema))))
+            values = array([self.converter.value(documents[place], schema) for place in places], schema)
+            out.append(self._flat(group.with_(value=self._adding(group, RecordPart(schema, values), schema))))
         return out
 
     def _schema(self, document: Document | None, name: str) -> ConnectSchema | None:
@@ -120,7 +120,7 @@ class ExtractNewDocumentState(ByValues):
             envelope.field(name).values.to_pylist() if envelope.has(name) else [None] * len(after)
             for name in ("before", UPDATE_DESCRIPTION)
         )
-        found: list[Document | None] = []
+        documents: list[Document | None] = []
         for old, text, change, id_ in zip(before, after, changes, ids, strict=True):
             if text is not None:
                 document = _parsed(text)
@@ -129,14 +129,14 @@ class ExtractNewDocumentState(ByValues):
             elif self.rows.mode in (REWRITE, REWRITE_WITH_TOMBSTONE):
                 document = {} if old is None else _parsed(old)
             else:
-                found.append(None)
+                documents.append(None)
                 continue
             if self.rows.mode in (REWRITE, REWRITE_WITH_TOMBSTONE):
                 document[_DELETED] = text is None and change is None
                 if self.with_id and "_id" not in document:
                     document["_id"] = parse(id_)
-            found.append(document)
-        return found
+            documents.append(document)
+        return documents
 
     def _partial(self, change: dict[str, Any], id_: str) -> Document:
         """What an update without the whole document tells of it."""
@@ -167,10 +167,10 @@ class ExtractNewDocumentState(ByValues):
 
 def _groups(schemas: Sequence[Any]) -> list[tuple[Any, list[int]]]:
     """The places of equal schemas."""
-    found: dict[Any, list[int]] = {}
+    groups: dict[Any, list[int]] = {}
     for place, schema in enumerate(schemas):
-        found.setdefault(schema, []).append(place)
-    return list(found.items())
+        groups.setdefault(schema, []).append(place)
+    return list(groups.items())
 
 
 def _ids(records: Records) -> list[str]:
@@ -185,8 +185,8 @@ def _key(text: str) -> Document:
 
 
 def _parsed(text: str) -> Document:
-    found: Document = parse(text)
-    return found
+    document: Document = parse(text)
+    return document
 
 
 def _schema_name(envelope: str, adjustment: str) -> str:

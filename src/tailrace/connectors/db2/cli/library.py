@@ -59,11 +59,11 @@ def library() -> Any:
     import ibm_db
 
     # Its symbols are those of the library that it needs, wherever that is.
-    found = ctypes.CDLL(ibm_db.__file__)
+    driver = ctypes.CDLL(ibm_db.__file__)
     for name, types in _FUNCTIONS.items():
-        function = getattr(found, name)
+        function = getattr(driver, name)
         function.argtypes, function.restype = types, c_int16
-    return found
+    return driver
 
 
 @cache
@@ -107,9 +107,9 @@ def error_of(kind: int, on: c_void_p) -> Db2Error:
 
 def info(connection: c_void_p, kind: int) -> bytes:
     """What the library knows of a connection, as bytes. Raises Db2Error."""
-    found, size = ctypes.create_string_buffer(256), c_int16()
-    call("SQLGetInfo", CONNECTION, connection, kind, found, len(found), ctypes.byref(size))
-    return found.raw[: size.value]
+    buffer, size = ctypes.create_string_buffer(256), c_int16()
+    call("SQLGetInfo", CONNECTION, connection, kind, buffer, len(buffer), ctypes.byref(size))
+    return buffer.raw[: size.value]
 
 
 def open_connection(settings: str) -> c_void_p:

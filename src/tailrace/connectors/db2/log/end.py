@@ -36,26 +36,26 @@ def control(config: Config) -> str:
 
 def log_end(connection: Connection, config: Config) -> LsnPosition:
     """How far the log is captured: every commit up to there is in the change tables."""
-    found = connection.value(END.format(control=control(config)))
-    return LsnPosition.of({config[DATABASE_DBNAME]: text_of(found)})
+    lsn = connection.value(END.format(control=control(config)))
+    return LsnPosition.of({config[DATABASE_DBNAME]: text_of(lsn)})
 
 
 def server_time(connection: Connection) -> datetime:
     """The server's local time."""
-    found: datetime = connection.value(_NOW)
-    return found
+    now: datetime = connection.value(_NOW)
+    return now
 
 
 def captured_time(connection: Connection, config: Config) -> datetime | None:
     """Up to which local time the capture program has read the log; None if it never ran."""
-    found: datetime | None = connection.value(_TIME.format(control=control(config)))
-    return found
+    captured: datetime | None = connection.value(_TIME.format(control=control(config)))
+    return captured
 
 
 def captured_us(connection: Connection, config: Config) -> int | None:
     """Up to when commits are captured: SYNCHTIME of the global record, set when the program has read that far."""
-    found: datetime | None = connection.value(_TIME_UTC.format(control=control(config)))
-    return None if found is None else round(found.replace(tzinfo=timezone.utc).timestamp() * 1_000_000)
+    captured: datetime | None = connection.value(_TIME_UTC.format(control=control(config)))
+    return None if captured is None else round(captured.replace(tzinfo=timezone.utc).timestamp() * 1_000_000)
 
 
 def intervals(connection: Connection, config: Config) -> float:
@@ -90,7 +90,7 @@ def end_of_span(connection: Connection, config: Config, lsn: str, seconds: int) 
         if begin is not None:
             until = (begin + timedelta(seconds=seconds)).isoformat(sep=" ", timespec="microseconds")
             inside = f"{following} AND IBMSNAP_LOGMARKER <= TIMESTAMP('{until}')"
-            found = connection.value(f"SELECT MAX(IBMSNAP_COMMITSEQ) {inside} WITH CS")
-            if found is not None:
-                return text_of(found)
+            last = connection.value(f"SELECT MAX(IBMSNAP_COMMITSEQ) {inside} WITH CS")
+            if last is not None:
+                return text_of(last)
     return None

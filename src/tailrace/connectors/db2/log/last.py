@@ -12,7 +12,7 @@ from tailrace.connectors.sql_tables.tables import Connection
 
 def last_change(connection: Connection, instances: Sequence[Instance], until: str) -> LastChange | None:
     """The last change in these change tables up to a commit, None if there is none."""
-    found: LastChange | None = None
+    latest: LastChange | None = None
     for instance in instances:
         rows = connection.rows(
             f"SELECT IBMSNAP_COMMITSEQ, IBMSNAP_INTENTSEQ FROM {instance.changes} "
@@ -21,6 +21,6 @@ def last_change(connection: Connection, instances: Sequence[Instance], until: st
         )
         for commit, change in rows:
             each = LastChange(text_of(commit), text_of(change), 1)
-            if found is None or (each.commit, each.change or "") > (found.commit, found.change or ""):
-                found = each
-    return found
+            if latest is None or (each.commit, each.change or "") > (latest.commit, latest.change or ""):
+                latest = each
+    return latest

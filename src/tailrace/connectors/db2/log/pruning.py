@@ -44,8 +44,8 @@ class Unit:
     def of(row: Sequence[Any]) -> Unit:
         """From a row of IBMSNAP_UOW."""
         lsn, identity, time = row
-        found = time.isoformat() if isinstance(time, datetime) else str(time)
-        return Unit(text_of(lsn), identity.hex() if isinstance(identity, bytes) else str(identity), found)
+        printed = time.isoformat() if isinstance(time, datetime) else str(time)
+        return Unit(text_of(lsn), identity.hex() if isinstance(identity, bytes) else str(identity), printed)
 
 
 def newest_unit(connection: Connection, config: Config, lsn: str) -> Unit | None:
@@ -58,13 +58,13 @@ def newest_unit(connection: Connection, config: Config, lsn: str) -> Unit | None
 def applied(connection: Connection, config: Config) -> str | None:
     """Up to where Apply has copied all changes; None if it is not in use, or the user may not know."""
     try:
-        found = connection.value(_APPLIED.format(control=control(config)))
+        lsn = connection.value(_APPLIED.format(control=control(config)))
     except FAILURES.driver_error as error:
         # The table exists where Apply was set up, and the right to read it is asked for by `check`.
         if FAILURES.is_transient(error):
             raise
         return None
-    return None if found is None else text_of(found)
+    return None if lsn is None else text_of(lsn)
 
 
 def is_aged(connection: Connection, config: Config, since: str) -> bool:

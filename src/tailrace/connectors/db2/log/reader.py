@@ -55,12 +55,12 @@ class RegisteredTable(ChangeTable):
     large: frozenset[str]
 
     @override
-    def rows(self, found: Block) -> ChangeRows:
+    def rows(self, block: Block) -> ChangeRows:
         """Kinds are DELETED, INSERTED and AFTER_ALONE, as one row does not tell more.
 
         Raises DecodeError for another operation.
         """
-        commits, changes, operations, markers, presence, *values = found
+        commits, changes, operations, markers, presence, *values = block
         kind = _KINDS.take(pc.index_in(operations, _OPERATIONS)).fill_null(_UNKNOWN).to_numpy()
         commit, change = texts_of(commits, LSN_BYTES), texts_of(changes, LSN_BYTES)
         allowed = [DELETED, INSERTED, AFTER_ALONE] if self.has_single_updates else [DELETED, INSERTED]
@@ -82,13 +82,13 @@ class RegisteredTable(ChangeTable):
         )
 
     @override
-    def incomplete(self, found: ChangeTableRows) -> Mapping[str, pa.Array]:
+    def incomplete(self, changes: ChangeTableRows) -> Mapping[str, pa.Array]:
         """Of a row that is gone by now nothing has the large objects any more."""
         if not self.large:
             return {}
-        is_gone = pc.and_(pc.equal(found.mask, _GONE.encode()), pc.is_valid(found.after))
+        is_gone = pc.and_(pc.equal(changes.mask, _GONE.encode()), pc.is_valid(changes.after))
         names = [column.name for column in self.captured.schema.columns]
-        nothing = pa.array(np.zeros(len(found), np.bool_))
+        nothing = pa.array(np.zeros(len(changes), np.bool_))
         flags = [is_gone if each in self.large else nothing for each in names]
         return {"unchanged": pa.StructArray.from_arrays(flags, names=names)}
 
@@ -110,8 +110,8 @@ class RegisteredTable(ChangeTable):
 
 def _times(markers: pa.Array) -> pa.Array:
     """Microseconds since 1970; now for commits without a unit of work, or without a requested time."""
-    found = pc.cast(pc.cast(markers, pa.timestamp("us")), pa.int64())
-    return found.fill_null(time.time_ns() // 1000)
+    times = pc.cast(pc.cast(markers, pa.timestamp("us")), pa.int64())
+    return times.fill_null(time.time_ns() // 1000)
 
 
 def change_table(catalog: Catalog, config: Config, instance: Instance) -> RegisteredTable | None:

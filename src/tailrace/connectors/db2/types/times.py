@@ -37,35 +37,35 @@ def temporal_type(name: str, scale: int, config: Config) -> ValueType:
 
 
 def _structured_type(name: str, scale: int) -> ValueType:
-    """See `temporal_type`; by time.precision.mode=structured."""
+    """A column of one of TYPES under time.precision.mode=structured."""
 
-    def moments(found: pa.Array) -> pa.StructArray:
-        micros, rest = _parts(found)
+    def moments(values: pa.Array) -> pa.StructArray:
+        micros, rest = _parts(values)
         days, of_day = structured.split_days(micros, DAY_US)
         return structured.timestamps(days, pc.add(pc.multiply(of_day, 1000), rest), scale)
 
-    def clocks(found: pa.Array) -> pa.StructArray:
-        return structured.times(_of_day(NANOS)(found), 0)
+    def clocks(values: pa.Array) -> pa.StructArray:
+        return structured.times(_of_day(NANOS)(values), 0)
 
     if name == "DATE":
-        return structured.structured_type(structured.DATE, lambda found: structured.dates(_days(found)))
+        return structured.structured_type(structured.DATE, lambda values: structured.dates(_days(values)))
     if name == "TIME":
         return structured.structured_type(structured.TIME, clocks, 0)
     kind = structured.structured_type(structured.TIMESTAMP, moments, scale)
     return kind if scale <= _DRIVER_DIGITS else replace(kind, text=_PRINTED)
 
 
-def _days(found: pa.Array) -> pa.Array:
-    return pc.cast(pc.cast(found, pa.date32()), pa.int32())
+def _days(values: pa.Array) -> pa.Array:
+    return pc.cast(pc.cast(values, pa.date32()), pa.int32())
 
 
-def _iso_date(found: pa.Array) -> pa.Array:
-    return join(pc.cast(pc.cast(found, pa.date32()), pa.string()), "Z")
+def _iso_date(values: pa.Array) -> pa.Array:
+    return join(pc.cast(pc.cast(values, pa.date32()), pa.string()), "Z")
 
 
 def _of_day(unit: str) -> Convert:
-    def convert(found: pa.Array) -> pa.Array:
-        micros = pc.cast(_times(found), pa.int64())
+    def convert(values: pa.Array) -> pa.Array:
+        micros = pc.cast(_times(values), pa.int64())
         if unit == ISO:
             return join(clock_text(micros), "Z")
         if unit == NANOS:
@@ -75,19 +75,19 @@ def _of_day(unit: str) -> Convert:
     return convert
 
 
-def _times(found: pa.Array) -> pa.Array:
+def _times(values: pa.Array) -> pa.Array:
     """Times of day; a default is text, with dots or colons."""
-    if not pa.types.is_string(found.type):
-        return pc.cast(found, pa.time64("us"))
+    if not pa.types.is_string(values.type):
+        return pc.cast(values, pa.time64("us"))
     # Arrow reads a time with its day alone. 24:00:00 is 00:00:00, as IBM's JDBC driver has it.
-    bare = pc.replace_substring_regex(pc.replace_substring(found, ".", ":"), "^24", "00")
+    bare = pc.replace_substring_regex(pc.replace_substring(values, ".", ":"), "^24", "00")
     clock = join("1970-01-01 ", bare)
     return pc.cast(pc.cast(clock, pa.timestamp("us")), pa.time64("us"))
 
 
 def _timestamp(unit: str, strict: bool) -> Convert:
-    def convert(found: pa.Array) -> pa.Array:
-        micros, rest = _parts(found)
+    def convert(values: pa.Array) -> pa.Array:
+        micros, rest = _parts(values)
         if unit == NANOS:
             return pc.add(temporal.nanoseconds(micros, strict), rest)
         if unit == ISO:
@@ -97,11 +97,11 @@ def _timestamp(unit: str, strict: bool) -> Convert:
     return convert
 
 
-def _parts(found: pa.Array) -> tuple[pa.Array, pa.Array]:
+def _parts(values: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Microseconds since 1970, and the nanoseconds that are left."""
-    if not pa.types.is_string(found.type):
-        return pc.cast(pc.cast(found, pa.timestamp("us")), pa.int64()), pa.scalar(0, pa.int64())
-    parts = pc.extract_regex(found, _TEXT)
+    if not pa.types.is_string(values.type):
+        return pc.cast(pc.cast(values, pa.timestamp("us")), pa.int64()), pa.scalar(0, pa.int64())
+    parts = pc.extract_regex(values, _TEXT)
     day, hours, minutes, ends, digits = (pc.struct_field(parts, name) for name in ("day", "h", "m", "s", "f"))
     fraction = pc.cast(pc.utf8_rpad(pc.utf8_slice_codeunits(digits, 0, 9), 9, "0"), pa.int64())
     # 24:00:00 is the end of the day, which is the beginning of the next one.

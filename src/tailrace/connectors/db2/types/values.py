@@ -125,7 +125,7 @@ def value_type(kind: Db2Type, config: Config) -> ValueType | None:
         return replace(decimal.fixed_type(kind.bytes, kind.scale, config), digits=None)
     if kind.name == "DECFLOAT":
         variable = decimal.variable_type(config)
-        return replace(variable, text="VARCHAR({})", convert=lambda found: variable.convert(_plain(found)))
+        return replace(variable, text="VARCHAR({})", convert=lambda values: variable.convert(_plain(values)))
     return None
 
 
@@ -147,21 +147,23 @@ def _binary(config: Config) -> ValueType:
     convert = kind.convert
     # Defaults are text of hexadecimal digits.
     return replace(
-        kind, convert=lambda found: convert(hex_bytes(found) if pa.types.is_string(found.type) else found), zero=None
+        kind,
+        convert=lambda values: convert(hex_bytes(values) if pa.types.is_string(values.type) else values),
+        zero=None,
     )
 
 
-def _plain(found: pa.Array) -> pa.Array:
+def _plain(values: pa.Array) -> pa.Array:
     """Numbers without exponents, which a DECFLOAT is printed with where it has more digits than precision."""
-    has_exponent = pc.match_substring_regex(found, r"\d[eE]")
+    has_exponent = pc.match_substring_regex(values, r"\d[eE]")
     if not pc.any(has_exponent).as_py():
-        return found
-    plain = [format(Decimal(each), "f") for each in pc.filter(found, has_exponent).to_pylist()]
-    return pc.replace_with_mask(found, has_exponent.fill_null(False), pa.array(plain, pa.string()))
+        return values
+    plain = [format(Decimal(each), "f") for each in pc.filter(values, has_exponent).to_pylist()]
+    return pc.replace_with_mask(values, has_exponent.fill_null(False), pa.array(plain, pa.string()))
 
 
-def _booleans(found: pa.Array) -> pa.Array:
+def _booleans(values: pa.Array) -> pa.Array:
     """Of 0 and 1, or of the text of a default."""
-    if pa.types.is_string(found.type):
-        return pc.is_in(pc.utf8_lower(found), pa.array(["1", "true"]))
-    return pc.cast(found, pa.bool_())
+    if pa.types.is_string(values.type):
+        return pc.is_in(pc.utf8_lower(values), pa.array(["1", "true"]))
+    return pc.cast(values, pa.bool_())

@@ -67,9 +67,9 @@ def _documents(buffer: Buffer, array: int) -> Ints:
             at += digits + 2
             add(at)
             at += size(data, at)[0]
-    found = np.array(starts, np.int64)
-    headers = np.searchsorted(10 ** np.arange(1, _MOST_DIGITS), np.arange(len(found)), side="right") + 3
-    kinds, closing = buffer.uint8[found - headers], buffer.uint8[found - 1]
-    if at != end or (kinds != DOCUMENT).any() or closing.any() or (buffer.uint32[found] < 5).any():
+    begins = np.array(starts, np.int64)
+    headers = np.searchsorted(10 ** np.arange(1, _MOST_DIGITS), np.arange(len(begins)), side="right") + 3
+    kinds, closing = buffer.uint8[begins - headers], buffer.uint8[begins - 1]
+    if at != end or (kinds != DOCUMENT).any() or closing.any() or (buffer.uint32[begins] < 5).any():
         raise broken(buffer, array, "a batch of documents")
-    return found
+    return begins

@@ -122,17 +122,17 @@ class Writer:
         return Chunk([], marks=pa.RecordBatch.from_pylist(marks, schema=MARKS))
 
     def _batches(self, events: ChangeEvents, rows: Ints, order: Ints, schema: TableSchema) -> list[ChangeBatch]:
-        found = events if len(rows) == len(events) else ChangeEvents(events.documents.take(rows))
-        ops = _CODES.take(pc.index_in(found.operations, _OPERATIONS))
+        taken = events if len(rows) == len(events) else ChangeEvents(events.documents.take(rows))
+        ops = _CODES.take(pc.index_in(taken.operations, _OPERATIONS))
         if self._lookup is not None:
-            return self._rows(found, ops, order[rows], schema, self._lookup)
-        keys = found.key_text(self._documents.key)
-        before, after = found.before, found.after
+            return self._rows(taken, ops, order[rows], schema, self._lookup)
+        keys = taken.key_text(self._documents.key)
+        before, after = taken.before, taken.after
         if self._is_debezium_1:
             after = chosen(after, pc.equal(ops, CREATE).to_numpy(zero_copy_only=False))
         old_keys = pc.if_else(pc.or_(pc.equal(ops, DELETE), mask(before.present)), keys, _NO_TEXT)
         images = self._images(schema, ops, before, after, old_keys, keys)
-        return [self._batch(found, ops, order[rows], schema, images)]
+        return [self._batch(taken, ops, order[rows], schema, images)]
 
     def _rows(
         self, events: ChangeEvents, ops: pa.Array, order: Ints, schema: TableSchema, lookup: DocumentLookup
@@ -148,8 +148,8 @@ class Writer:
         images = self._images(schema, ops, events.before, whole.after, old_keys, new_keys)
         if whole.kept.any():
             images["unchanged"] = self._documents.unchanged(schema, whole.kept)
-        found = [self._batch(events, ops, order, schema, images)]
-        return found if whole.lacking is None else [*found, note(schema, lacking=whole.lacking)]
+        batches = [self._batch(events, ops, order, schema, images)]
+        return batches if whole.lacking is None else [*batches, note(schema, lacking=whole.lacking)]
 
     def _images(
         self, schema: TableSchema, ops: pa.Array, before: Values, after: Values, old_keys: pa.Array, new_keys: pa.Array
@@ -209,14 +209,14 @@ class Writer:
             ids = pc.binary_join_element_wise(events.sessions, events.transaction_numbers.cast(pa.string()), ":")
             times = _times(events).to_pylist()
             for row in np.flatnonzero(kept).tolist():
-                found = ids[row].as_py()
-                if self._transaction is not None and found != self._transaction[0]:
+                id_ = ids[row].as_py()
+                if self._transaction is not None and id_ != self._transaction[0]:
                     marks.append(_mark(int(order[row]) - 2, END, *self._transaction))
                     self._transaction = None
-                if found is not None and self._transaction is None:
-                    marks.append(_mark(int(order[row]) - 1, BEGIN, found, times[row]))
-                if found is not None:
-                    self._transaction = found, times[row]
+                if id_ is not None and self._transaction is None:
+                    marks.append(_mark(int(order[row]) - 1, BEGIN, id_, times[row]))
+                if id_ is not None:
+                    self._transaction = id_, times[row]
         return pa.RecordBatch.from_pylist(marks, schema=MARKS)
 
 
@@ -254,8 +254,8 @@ def _times(events: ChangeEvents, *, is_coarse: bool = False) -> pa.Array:
     """
     seconds = (events.cluster_times.astype(np.uint64) >> np.uint64(32)).astype(np.int64)
     coarse = pa.array(seconds * 1_000_000, pa.int64(), mask=events.cluster_times == NO_TIME)
-    known = coarse if is_coarse else pc.coalesce(pc.multiply(events.wall_times, 1000), coarse)
-    return known.fill_null(time.time_ns() // 1000)
+    times = coarse if is_coarse else pc.coalesce(pc.multiply(events.wall_times, 1000), coarse)
+    return times.fill_null(time.time_ns() // 1000)
 
 
 def _source(events: ChangeEvents, set_name: str | None) -> pa.StructArray:

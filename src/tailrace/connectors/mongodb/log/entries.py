@@ -141,16 +141,16 @@ def _event(operation: Fields, entry: Fields, place: int, lookup: MissingParts) -
 
 def _change(kind: bytes, operation: Fields, lookup: MissingParts) -> tuple[bytes, list[bytes]]:
     """The type of an operation's event, and the members that tell what it did to which document."""
-    found, key = operation[b"o"], operation.get(b"o2", operation[b"o"])
+    content, key = operation[b"o"], operation.get(b"o2", operation[b"o"])
     if kind == b"delete":
-        return kind, [element(b"documentKey", found)]
+        return kind, [element(b"documentKey", content)]
     if kind == b"insert":
         if b"o2" not in operation:
-            key = DOCUMENT, document(element(b"_id", dict(elements(found[1]))[b"_id"]))
-        return kind, [element(b"documentKey", key), element(b"fullDocument", found)]
-    update = dict(elements(found[1]))
+            key = DOCUMENT, document(element(b"_id", dict(elements(content[1]))[b"_id"]))
+        return kind, [element(b"documentKey", key), element(b"fullDocument", content)]
+    update = dict(elements(content[1]))
     if not update.keys() & {b"$v", b"$set", b"$unset"}:
-        return b"replace", [element(b"documentKey", key), element(b"fullDocument", found)]
+        return b"replace", [element(b"documentKey", key), element(b"fullDocument", content)]
     did = _description(update)
     change = [element(b"documentKey", key), element(b"updateDescription", (DOCUMENT, did.whole()))]
     now = lookup.document(text_of(operation[b"ns"]).decode(), key[1]) if did.truncated else None
@@ -201,10 +201,10 @@ class _Description:
 
 def _description(update: Fields) -> _Description:
     """What the update of an entry did."""
-    found, nothing = _Description(), (DOCUMENT, document())
+    description, nothing = _Description(), (DOCUMENT, document())
     if b"diff" in update:
-        found.of_document(update[b"diff"][1], b"")
+        description.of_document(update[b"diff"][1], b"")
     else:
-        found.updated = [element(name, value) for name, value in elements(update.get(b"$set", nothing)[1])]
-        found.removed = [text(name) for name, _ in elements(update.get(b"$unset", nothing)[1])]
-    return found
+        description.updated = [element(name, value) for name, value in elements(update.get(b"$set", nothing)[1])]
+        description.removed = [text(name) for name, _ in elements(update.get(b"$unset", nothing)[1])]
+    return description

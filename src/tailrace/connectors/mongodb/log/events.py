@@ -121,8 +121,8 @@ class ChangeEvents:
     def collections(self) -> tuple[Ints, list[bytes]]:
         """The number of each event's collection (-1: not told), and the 16 bytes of each collection's UUID."""
         numbers, first = _distinct(raw_values(self._collections))
-        found = self._collections.take(first)
-        return numbers, [bytes(found.buffer.data[end - 16 : end]) for end in found.ends().tolist()]
+        uuids = self._collections.take(first)
+        return numbers, [bytes(uuids.buffer.data[end - 16 : end]) for end in uuids.ends().tolist()]
 
     @cached_property
     def keys(self) -> Values:
@@ -214,8 +214,8 @@ def _numbers(values: Values, kind: int) -> pa.Array:
 def _items(values: Values) -> tuple[Ints, Values]:
     """Where the items of each array begin among all items, and the items; what is no array has none."""
     arrays = np.where(values.kinds == ARRAY, ARRAY, ABSENT).astype(np.uint8)
-    found = members(Values(values.buffer, arrays, values.starts))
-    return found.firsts, Values(values.buffer, found.kinds, found.starts)
+    items = members(Values(values.buffer, arrays, values.starts))
+    return items.firsts, Values(values.buffer, items.kinds, items.starts)
 
 
 def _lists(firsts: Ints, items: pa.Array, valid: Flags) -> pa.Array:

@@ -23,17 +23,19 @@ class Fragments:
     """Collects the fragments of an event, which may come in several answers; `is_open` while some are missing."""
 
     def __init__(self) -> None:
-        self._found: list[RawBSONDocument] = []
+        self._fragments: list[RawBSONDocument] = []
 
     @property
     def is_open(self) -> bool:
         """Whether the last event is not complete."""
-        return bool(self._found)
+        return bool(self._fragments)
 
     def whole(self, batch: CursorBatch) -> Values:
         """The batch's events, those that this batch completes put together. Raises SourceError for a gap."""
         documents = batch.documents
-        if not self._found and not (len(documents) and (_NAMES.find(documents.buffer, members(documents)) >= 0).any()):
+        if not self._fragments and not (
+            len(documents) and (_NAMES.find(documents.buffer, members(documents)) >= 0).any()
+        ):
             return documents
         whole: list[bytes] = []
         for raw in batch.raw_documents():
@@ -43,17 +45,17 @@ class Fragments:
             if split is None:
                 whole.append(raw)
                 continue
-            self._found.append(event)
+            self._fragments.append(event)
             if split["fragment"] == split["of"]:
-                whole.append(encode(_merged(self._found)))
-                self._found = []
+                whole.append(encode(_merged(self._fragments)))
+                self._fragments = []
         starts = np.cumsum([0, *map(len, whole[:-1])] if whole else [], dtype=np.int64)
         return Values.documents(Buffer(whole), starts)
 
     def _expect(self, number: int) -> None:
-        if number != len(self._found) + 1:
+        if number != len(self._fragments) + 1:
             raise SourceError(
-                f"fragment {len(self._found) + 1} of a change event is missing, number {number} follows",
+                f"fragment {len(self._fragments) + 1} of a change event is missing, number {number} follows",
                 remedy="report it with the server's version; cursor.oversize.handling.mode=skip leaves such events out",
             )
 

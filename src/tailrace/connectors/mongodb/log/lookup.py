@@ -62,36 +62,38 @@ class DocumentLookup:
             return Completed(events.after, gone, kept)
         numbers, collections = events.collections
         why: str | None = None
-        found: dict[int, bytes] = {}
+        found_documents: dict[int, bytes] = {}
         for number in np.unique(numbers[missing]).tolist():
             rows = missing[numbers[missing] == number]
             search = _Search(table, collections[number] if number >= 0 else None, _newest(events, rows))
             keys = _keys(events, rows)
-            documents = self._found(search, list(dict.fromkeys(keys)))
+            documents = self._documents_of(search, list(dict.fromkeys(keys)))
             if documents is None:
                 kept[rows] = True
                 why = why or search.lacking
                 continue
-            found |= {row: documents[key] for row, key in zip(rows.tolist(), keys, strict=True) if key in documents}
+            found_documents |= {
+                row: documents[key] for row, key in zip(rows.tolist(), keys, strict=True) if key in documents
+            }
             gone[rows] = True
-        gone[list(found)] = False
-        self._learn(len(missing), sum(map(len, found.values())))
-        return Completed(_with(events.after, found), gone, kept, why)
+        gone[list(found_documents)] = False
+        self._learn(len(missing), sum(map(len, found_documents.values())))
+        return Completed(_with(events.after, found_documents), gone, kept, why)
 
     def _learn(self, count: int, size: int) -> None:
         """Look up fewer documents at a time where they are large."""
         self.size = max(1, min(_MOST, 2 * self.size, self.size if not size else count * _BYTES // size))
 
-    def _found(self, search: _Search, keys: list[Value]) -> dict[Value, bytes] | None:
+    def _documents_of(self, search: _Search, keys: list[Value]) -> dict[Value, bytes] | None:
         """The documents by the keys; None where there is no such collection."""
         documents = self._read(search, keys)
         if documents is None:
             return None
-        known = {_id(each): each for each in documents}
-        found = {key: known.pop(key) for key in keys if key in known}
+        by_key = {_id(each): each for each in documents}
+        of_keys = {key: by_key.pop(key) for key in keys if key in by_key}
         # A number is equal to one of another type, and a text to another one under a collation.
-        others = [key for key in keys if known and key not in found]
-        return found | {key: each for key in others for each in self._read(search, [key]) or []}
+        others = [key for key in keys if by_key and key not in of_keys]
+        return of_keys | {key: each for key in others for each in self._read(search, [key]) or []}
 
     def _read(self, search: _Search, keys: list[Value]) -> list[bytes] | None:
         def attempt() -> list[bytes] | None:
@@ -133,8 +135,8 @@ class _Search:
         if self.time is not None:
             concern["afterClusterTime"] = timestamp(self.time)
         # The server refuses to read another collection of that name, and tells the name that the collection has.
-        found = {"filter": RawBSONDocument(document(element(b"_id", (DOCUMENT, wanted)))), "readConcern": concern}
-        return {**found, **of_collection(self.uuid)}
+        query = {"filter": RawBSONDocument(document(element(b"_id", (DOCUMENT, wanted)))), "readConcern": concern}
+        return {**query, **of_collection(self.uuid)}
 
 
 def lacks_document(events: ChangeEvents) -> Flags:
@@ -155,17 +157,17 @@ def _keys(events: ChangeEvents, rows: Ints) -> list[Value]:
     return [(kind, bytes(keys.buffer.data[start:end])) for kind, start, end in places]
 
 
-def _id(found: bytes) -> Value:
-    return next(value for name, value in elements(found) if name == b"_id")
+def _id(raw: bytes) -> Value:
+    return next(value for name, value in elements(raw) if name == b"_id")
 
 
-def _with(values: Values, found: dict[int, bytes]) -> Values:
+def _with(values: Values, by_row: dict[int, bytes]) -> Values:
     """The values, with documents in some rows."""
-    if not found:
+    if not by_row:
         return values
     parts, at = [memoryview(values.buffer.data)[: values.buffer.size]], values.buffer.size
     kinds, starts = values.kinds.copy(), values.starts.copy()
-    for row, each in found.items():
+    for row, each in by_row.items():
         parts.append(memoryview(each))
         kinds[row], starts[row] = DOCUMENT, at
         at += len(each)

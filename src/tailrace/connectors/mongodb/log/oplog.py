@@ -104,9 +104,9 @@ class Oplog:
 
     def entry(self, time: int) -> bytes:
         """The entry of the oplog."""
-        found = first_of(self.client(), _OPLOG, {"filter": {"ts": timestamp(time)}, **_MAJORITY})
-        if found is not None:
-            return found
+        raw = first_of(self.client(), _OPLOG, {"filter": {"ts": timestamp(time)}, **_MAJORITY})
+        if raw is not None:
+            return raw
         raise lost(self._config, self.position, "it no longer has the beginning of a large transaction")
 
     def client(self) -> Client:
@@ -151,7 +151,7 @@ def wanted(config: Config, start: str, end: str) -> dict[str, Any]:
     return {"ts": times, "$or": [plain, {"op": "c", "$or": told}]}
 
 
-def _events(found: list[bytes]) -> ChangeEvents:
+def _events(raw_events: list[bytes]) -> ChangeEvents:
     """Change events that lie one behind the other."""
-    starts = np.cumsum([0, *map(len, found[:-1])] if found else [], dtype=np.int64)
-    return ChangeEvents(Values.documents(Buffer(found), starts))
+    starts = np.cumsum([0, *map(len, raw_events[:-1])] if raw_events else [], dtype=np.int64)
+    return ChangeEvents(Values.documents(Buffer(raw_events), starts))

@@ -57,13 +57,13 @@ def stages(config: Config, start: Stage) -> list[Stage]:
 def _images(config: Config) -> Stage:
     """Which documents come with changes."""
     mode = config[CAPTURE_MODE]
-    found = {}
+    options = {}
     if "update_full" in mode:
-        found["fullDocument"] = _FULL_DOCUMENTS[config[CAPTURE_MODE_FULL_UPDATE_TYPE]]
+        options["fullDocument"] = _FULL_DOCUMENTS[config[CAPTURE_MODE_FULL_UPDATE_TYPE]]
     if "pre_image" in mode:
         is_required = config[CAPTURE_MODE_PRE_IMAGE] == REQUIRED
-        found["fullDocumentBeforeChange"] = "required" if is_required else "whenAvailable"
-    return found
+        options["fullDocumentBeforeChange"] = "required" if is_required else "whenAvailable"
+    return options
 
 
 def _match(config: Config) -> Stage:
@@ -145,12 +145,12 @@ def lists(config: Config, database: Any, name: Any) -> list[Stage]:
 
 def _rule(name: Any, rule: Rule) -> list[Stage]:
     """An include and an exclude list as expressions; the server's are PCRE, which Java's nearly are."""
-    found: list[Stage] = []
+    conditions: list[Stage] = []
     if rule.include:
-        found.append({"$regexMatch": {"input": name, "regex": _any(rule.include), "options": "i"}})
+        conditions.append({"$regexMatch": {"input": name, "regex": _any(rule.include), "options": "i"}})
     if rule.exclude:
-        found.append({"$not": [{"$regexMatch": {"input": name, "regex": _any(rule.exclude), "options": "i"}}]})
-    return found
+        conditions.append({"$not": [{"$regexMatch": {"input": name, "regex": _any(rule.exclude), "options": "i"}}]})
+    return conditions
 
 
 def _any(patterns: tuple[re.Pattern[str], ...]) -> str:

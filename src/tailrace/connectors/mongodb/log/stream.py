@@ -123,16 +123,16 @@ class ChangeStream:
     def _answer(self) -> CursorBatch:
         if self._cursor == 0:
             self._session = self.client().start_session(causal_consistency=False)
-            found = self._run(self._opening())
+            batch = self._run(self._opening())
         else:
             _, collection = target(self._config)
-            found = self._run({"getMore": self._cursor, "collection": collection, "maxTimeMS": _AWAIT_MS})
-        if found.cursor == 0 and not (is_for_replica(self._config) and len(found.documents)):
+            batch = self._run({"getMore": self._cursor, "collection": collection, "maxTimeMS": _AWAIT_MS})
+        if batch.cursor == 0 and not (is_for_replica(self._config) and len(batch.documents)):
             what = "the change stream has ended, as the watched database or collection was dropped or renamed"
             remedy = f"set capture.scope to deployment, or {NEW_CHECKPOINT}"
             raise SourceError(what, where=self._config[CAPTURE_TARGET], remedy=remedy)
-        self._cursor = found.cursor
-        return found
+        self._cursor = batch.cursor
+        return batch
 
     def client(self) -> Client:
         """The client, connected or not."""
@@ -186,9 +186,9 @@ def opened(client: Client, config: Config, position: str, size: int) -> Mapping[
         if (refused := refusal(config, position, error)) is not None:
             raise refused from error
         raise
-    found: Mapping[str, Any] = answer["cursor"]
-    client[database].command({"killCursors": collection, "cursors": [found["id"]]})
-    return found
+    cursor: Mapping[str, Any] = answer["cursor"]
+    client[database].command({"killCursors": collection, "cursors": [cursor["id"]]})
+    return cursor
 
 
 def positions(events: ChangeEvents) -> pa.Array:

@@ -129,10 +129,10 @@ class TableAtTime(ChunkTable):
     def rows_of(self, keys: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
         """Keys are texts as events have them."""
         wanted = [value_of(key[0]) for key in keys]
-        found = self.read({"filter": {"_id": {"$in": wanted}}, "hint": {"_id": 1}})
-        existing = set(found.field(self.schema.key[0]).to_pylist())
+        images = self.read({"filter": {"_id": {"$in": wanted}}, "hint": {"_id": 1}})
+        existing = set(images.field(self.schema.key[0]).to_pylist())
         gone = pa.array([key[0] for key in keys if key[0] not in existing], pa.string())
-        return found, Documents(self.config).of_keys(self.schema, gone)
+        return images, Documents(self.config).of_keys(self.schema, gone)
 
     @override
     def source(self, count: int, end: str) -> pa.StructArray:
@@ -143,9 +143,9 @@ class TableAtTime(ChunkTable):
 
     def read(self, options: dict[str, Any]) -> pa.StructArray:
         """Images of documents."""
-        found = batches(self.client, self.schema.id, {**self.at, **options})
+        document_batches = batches(self.client, self.schema.id, {**self.at, **options})
         rows, table = Documents(self.config), self.schema
-        parts = [rows.images(table, batch.documents, rows.keys(batch.documents)) for batch in found]
+        parts = [rows.images(table, batch.documents, rows.keys(batch.documents)) for batch in document_batches]
         return pa.concat_arrays(parts)
 
 
@@ -193,8 +193,8 @@ class Paging(Page):
         keys = [key for key in keys if key != low][:size]
         if len(keys) < size:
             ending = {"filter": {"$and": [wanted, {"_id": id_of(maximum[0])}]}}
-            found = self._first(ending)
-            keys += [found] if found is not None else []
+            ending_key = self._first(ending)
+            keys += [ending_key] if ending_key is not None else []
         if not keys:
             return pa.nulls(0, nothing), None, 0
         # All of this chunk: from the first key on, so many, as of the same time.
@@ -203,8 +203,8 @@ class Paging(Page):
 
     def _keys(self, options: dict[str, Any]) -> list[bytes]:
         wanted = {**self.table.at, **options, "projection": {"_id": 1}, **self._limit}
-        found = batches(self.table.client, self.table.id, wanted)
-        return list(itertools.chain.from_iterable(each.raw_documents() for each in found))
+        document_batches = batches(self.table.client, self.table.id, wanted)
+        return list(itertools.chain.from_iterable(each.raw_documents() for each in document_batches))
 
     def _first(self, options: dict[str, Any]) -> bytes | None:
         return first_id(self.table.client, self.table.id, {**self.table.at, **options, **self._limit})

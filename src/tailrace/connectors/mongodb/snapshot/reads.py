@@ -68,9 +68,9 @@ def lacks_change(client: Client, time: int) -> bool:
     """
     log = client.get_database("local", read_preference=ReadPreference.PRIMARY)["oplog.rs"]
     # With $gte the server finds the place by itself.
-    found = log.find_one({"ts": {"$gte": timestamp(time)}}, projection={"ts": 1})
-    if found is not None:
-        return number(found["ts"]) != time
+    entry = log.find_one({"ts": {"$gte": timestamp(time)}}, projection={"ts": 1})
+    if entry is not None:
+        return number(entry["ts"]) != time
     answer = client.admin.command("hello", read_preference=ReadPreference.PRIMARY)
     return bool(answer.get("isWritablePrimary"))
 
@@ -153,8 +153,8 @@ def first_id(client: Client, table: TableId, options: Mapping[str, Any]) -> byte
 
 def first_of(client: Client, table: TableId, options: Mapping[str, Any]) -> bytes | None:
     """The first document of a `find`, as BSON; None without one."""
-    found = [each for batch in batches(client, table, {**options, "limit": 1}) for each in batch.raw_documents()]
-    return found[0] if found else None
+    documents = [each for batch in batches(client, table, {**options, "limit": 1}) for each in batch.raw_documents()]
+    return documents[0] if documents else None
 
 
 _TYPED = json_util.JSONOptions(

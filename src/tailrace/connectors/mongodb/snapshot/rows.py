@@ -126,10 +126,10 @@ class _Rows:
             options["batchSize"] = config[SNAPSHOT_FETCH_SIZE]
         with FAILURES.translated(f"{split.table}: the snapshot cannot read the collection"):
             try:
-                for found in batches(client, split.table, options):
-                    if len(found.documents):
-                        yield self.batch(found.documents, order)
-                        order += ORDER_STEP * len(found.documents)
+                for batch in batches(client, split.table, options):
+                    if len(batch.documents):
+                        yield self.batch(batch.documents, order)
+                        order += ORDER_STEP * len(batch.documents)
             except OperationFailure as error:
                 if code_of(error) == SNAPSHOT_TOO_OLD:
                     raise _too_old(split) from error
@@ -158,9 +158,9 @@ class Written:
         if record_format.is_current(config):
             return Written()
         name = str(client.admin.command("hello").get("setName", ""))
-        found = Written(moment.time & 0xFFFFFFFF, name, (moment.time >> 32) * 1_000_000)
+        written = Written(moment.time & 0xFFFFFFFF, name, (moment.time >> 32) * 1_000_000)
         texts = (pa.field(record_format.PATCH, pa.string()), pa.field(record_format.FILTER, pa.string()))
-        return replace(found, members=texts) if record_format.is_debezium_1(config) else found
+        return replace(written, members=texts) if record_format.is_debezium_1(config) else written
 
 
 def reads(documents: Values, table: TableSchema, rows: Documents, order: int, written: Written) -> pa.RecordBatch:

@@ -67,8 +67,8 @@ class MongoSnapshots(OnDemandSnapshots):
 
     @override
     def sizes(self, config: Config) -> list[tuple[str, int]]:
-        found = self._server.ask(lambda client: splits.sizes(client, config))
-        return [(str(table), size) for table, size in found]
+        sizes = self._server.ask(lambda client: splits.sizes(client, config))
+        return [(str(table), size) for table, size in sizes]
 
     @override
     def open_at_log(self, config: Config, start: Reached, end: Reached) -> Handle:

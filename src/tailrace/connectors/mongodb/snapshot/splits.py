@@ -94,7 +94,7 @@ def size_of(client: Client, table: TableId) -> int:
     """The bytes of a collection's documents."""
     stages: list[Mapping[str, Any]] = [{"$collStats": {"storageStats": {}}}]
     return sum(
-        int(found["storageStats"].get("size", 0)) for found in client[table.database][table.table].aggregate(stages)
+        int(stats["storageStats"].get("size", 0)) for stats in client[table.database][table.table].aggregate(stages)
     )
 
 
@@ -134,11 +134,11 @@ def _bounds(client: Client, table: TableId, count: int, low: str | None) -> list
         {"$project": {"_id": 1}},
         {"$sort": {"_id": 1}},
     ]
-    found = [each["_id"] for each in collection.aggregate(stages, allowDiskUse=True)]
+    ids = [each["_id"] for each in collection.aggregate(stages, allowDiskUse=True)]
     if low is not None:
         # The server compares values of different types; those at or below the bound are left out by asking it again.
-        above = collection.find({"_id": {"$in": found}}, {"_id": 1}).hint({"_id": 1}).min([("_id", id_of(low))])
-        found = [each["_id"] for each in above.sort("_id", 1)]
-    keys = [key_text(each) for each in found]
+        above = collection.find({"_id": {"$in": ids}}, {"_id": 1}).hint({"_id": 1}).min([("_id", id_of(low))])
+        ids = [each["_id"] for each in above.sort("_id", 1)]
+    keys = [key_text(each) for each in ids]
     chosen = [keys[len(keys) * number // count] for number in range(1, count)] if keys else []
     return [low, *dict.fromkeys(key for key in chosen if key != low)]

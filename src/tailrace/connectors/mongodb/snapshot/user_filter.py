@@ -29,18 +29,18 @@ _ANSWER_MS = 1000
 def user_filter(text: str | None) -> dict[str, Any]:
     """The filter of a signal's condition. Raises SignalError for a text that is none, or that would run code."""
     try:
-        found = condition(text)
-        bson.encode(found)
+        filter_ = condition(text)
+        bson.encode(filter_)
     except (ValueError, OverflowError, RecursionError, BSONError) as error:
         what = f"the condition is no JSON object: {error}"
         raise SignalError(what, remedy="write a filter as in find(): {status: 'open'}") from error
-    for depth, name, value in _members(found):
+    for depth, name, value in _members(filter_):
         if name in _CODE or isinstance(value, Code):
             what = f"the condition is refused, it has code for the server to run ({name})"
             raise SignalError(what, remedy="write it with operators of queries, or with $expr, which take no code")
         if depth > _DEEPEST:
             raise SignalError(f"the condition is refused, it is nested deeper than {_DEEPEST} levels")
-    return found
+    return filter_
 
 
 def limit(config: Config, text: str | None) -> dict[str, int]:

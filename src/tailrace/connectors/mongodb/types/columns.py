@@ -53,7 +53,7 @@ def _lost(kind: pa.DataType) -> tuple[str, ...]:
         return tuple(dict.fromkeys(("the order of fields", *(each for field in kind for each in _lost(field.type)))))
     if pt.is_list(kind) or pt.is_large_list(kind):
         return _lost(kind.value_type)
-    return next((found for test, found in _LOST if test(kind)), ())
+    return next((what_is_lost for test, what_is_lost in _LOST if test(kind)), ())
 
 
 def takes_text(kind: pa.DataType) -> bool:
@@ -216,9 +216,9 @@ def _struct(values: Values, rows: Ints, kind: pa.DataType) -> Part:
     """A document with exactly the fields of the struct, where each value fits."""
     elements = members(values)
     names = Names([field.name for field in kind])
-    known = names.find(values.buffer, elements) >= 0
+    is_named = names.find(values.buffer, elements) >= 0
     fits = np.ones(len(values), np.bool_)
-    fits[elements.rows[~known]] = False
+    fits[elements.rows[~is_named]] = False
     columns = []
     for column, field in zip(names.columns(values, elements), kind, strict=True):
         converted, fitting = _column(column, field.type, _readers(field.type))
@@ -229,13 +229,13 @@ def _struct(values: Values, rows: Ints, kind: pa.DataType) -> Part:
 
 def _list(values: Values, rows: Ints, kind: pa.DataType) -> Part:
     """An array whose items all fit."""
-    found = members(values)
+    item_values = members(values)
     of = kind.value_type
-    items, fitting = _column(Values(values.buffer, found.kinds, found.starts), of, _readers(of))
+    items, fitting = _column(Values(values.buffer, item_values.kinds, item_values.starts), of, _readers(of))
     fits = np.ones(len(values), np.bool_)
-    fits[found.rows[~fitting]] = False
+    fits[item_values.rows[~fitting]] = False
     cls = pa.LargeListArray if pt.is_large_list(kind) else pa.ListArray
-    offsets = pa.array(found.firsts, pa.int64() if pt.is_large_list(kind) else pa.int32())
+    offsets = pa.array(item_values.firsts, pa.int64() if pt.is_large_list(kind) else pa.int32())
     return _where(rows, fits, cls.from_arrays(offsets, items).cast(kind))
 
 

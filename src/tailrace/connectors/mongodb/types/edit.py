@@ -54,8 +54,8 @@ class _Level:
 def compact(values: Values) -> Values:
     """The documents one behind the other in a buffer of their own, as an edit takes them; other values are left out."""
     rows = np.flatnonzero(values.kinds == DOCUMENT)
-    found = values.take(rows)
-    raw = byte_slices(values.buffer, found.starts, found.ends())
+    documents = values.take(rows)
+    raw = byte_slices(values.buffer, documents.starts, documents.ends())
     kinds, starts = np.full(len(values), ABSENT, np.uint8), np.zeros(len(values), np.int64)
     kinds[rows] = DOCUMENT
     starts[rows] = np.frombuffer(raw.buffers()[1], np.int32)[: len(rows)]
@@ -70,21 +70,21 @@ def apply(values: Values, edit: FieldEdit) -> Values:
     inner = levels[-1].values
     elements = members(inner)
     wanted = Names(list(edit.fields))
-    found = wanted.find(values.buffer, elements)
-    chosen = np.flatnonzero(found >= 0)
+    numbers = wanted.find(values.buffer, elements)
+    chosen = np.flatnonzero(numbers >= 0)
     if not chosen.size:
         return values
     new_names = [edit.fields[name] for name in wanted.names]
     _check_new_names(inner, elements, chosen, new_names)
-    headers = _headers(new_names, found[chosen], elements.kinds[chosen])
+    headers = _headers(new_names, numbers[chosen], elements.kinds[chosen])
     return _rebuilt(levels, elements, chosen, headers)
 
 
 def _inside(values: Values, names: Names) -> list[_Level]:
     """Two levels: the documents and arrays of these names, and the documents that are these or items of these."""
     elements = members(values)
-    found = names.find(values.buffer, elements) >= 0
-    outer = np.flatnonzero(found & ((elements.kinds == DOCUMENT) | (elements.kinds == ARRAY)))
+    is_named = names.find(values.buffer, elements) >= 0
+    outer = np.flatnonzero(is_named & ((elements.kinds == DOCUMENT) | (elements.kinds == ARRAY)))
     first = Values(values.buffer, elements.kinds[outer], elements.starts[outer])
     is_array = first.kinds == ARRAY
     arrays = np.flatnonzero(is_array)
@@ -109,9 +109,9 @@ def _check_new_names(values: Values, elements: Elements, chosen: Ints, new_names
         )
 
 
-def _headers(new_names: Sequence[str | None], found: Ints, kinds: Bytes) -> pa.Array:
+def _headers(new_names: Sequence[str | None], numbers_of_names: Ints, kinds: Bytes) -> pa.Array:
     """The type byte and the new name of each field, null for a removed one."""
-    keys, numbers = np.unique(found * 256 + kinds, return_inverse=True)
+    keys, numbers = np.unique(numbers_of_names * 256 + kinds, return_inverse=True)
     headers = []
     for number, kind in (divmod(key, 256) for key in keys.tolist()):
         name = new_names[number]

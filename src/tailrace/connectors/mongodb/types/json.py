@@ -80,9 +80,12 @@ def _documents(values: Values, style: ValueStyle) -> pa.Array:
 
 
 def _part(values: Values, style: ValueStyle, shapes: Shapes) -> pa.Array:
-    found, others = shapes.split(values)
-    groups, texts = [each.rows for each in found], [_shaped(values.buffer, each, style) for each in found]
-    if len(others) or not found:
+    shaped, others = shapes.split(values)
+    groups, texts = (
+        [each.rows for each in shaped],
+        [_shaped(values.buffer, each, style) for each in shaped],
+    )
+    if len(others) or not shaped:
         groups.append(others)
         texts.append(_assemble(values.take(others), style))
     return _in_order(groups, texts)
@@ -98,11 +101,11 @@ def _shaped(buffer: Buffer, shaped: Shaped, style: ValueStyle) -> pa.Array:
         elif step.kind in (DOCUMENT, ARRAY):
             text, separator = text + separator + step.name + ("{" if step.kind == DOCUMENT else "["), ""
         else:
-            found = fragment(buffer, step.kind, starts, style)
-            text += separator + step.name + found.left
-            if found.texts is not None:
-                parts += [text, found.texts]
-                text = found.right
+            piece = fragment(buffer, step.kind, starts, style)
+            text += separator + step.name + piece.left
+            if piece.texts is not None:
+                parts += [text, piece.texts]
+                text = piece.right
             separator = style.separator
     return join(*parts, text) if parts else repeat(text, len(shaped.rows))
 
@@ -117,7 +120,7 @@ def _assemble(values: Values, style: ValueStyle) -> pa.Array:
     index[:, 0] = _between(elements, fragments, named, style, pieces)
     index[:, 1] = pieces.add([""])
     index[named, 1] = names + np.arange(named.sum())
-    lefts = [name + found.left for name in ("", '": ') for found in fragments.values()]
+    lefts = [name + piece.left for name in ("", '": ') for piece in fragments.values()]
     index[:, 2] = pieces.add(lefts) + named * len(fragments) + _numbers(fragments)[elements.kinds]
     index[:, 3] = value_pieces
     text = pieces.pool().take(indices(index.reshape(-1)))
@@ -131,15 +134,15 @@ def _values(values: Values, elements: Tree, style: ValueStyle, pieces: _Pieces) 
     chosen = np.empty(len(elements.kinds), np.int64)
     for kind in np.flatnonzero(np.bincount(elements.kinds, minlength=256)).tolist():
         rows = np.flatnonzero(elements.kinds == kind)
-        found = _fragment(values, elements, kind, rows, style)
-        fragments[kind] = found
+        piece = _fragment(values, elements, kind, rows, style)
+        fragments[kind] = piece
         if kind == END:
             ends = pieces.add(["}", "]", "}}"])
             chosen[rows] = ends + (elements.parents[rows] == ARRAY) + 2 * (elements.parents[rows] == CODE_WITH_SCOPE)
-        elif found.texts is None:
+        elif piece.texts is None:
             chosen[rows] = pieces.add([""])
         else:
-            chosen[rows] = pieces.add(found.texts) + np.arange(len(rows))
+            chosen[rows] = pieces.add(piece.texts) + np.arange(len(rows))
     return fragments, chosen
 
 
@@ -161,8 +164,8 @@ def _between(
     last[elements.firsts[:-1]] = END
     comma = ~is_container(last) & (elements.kinds != END) & (elements.parents != ABSENT)
     texts = [
-        found.right + separator + quote
-        for found in fragments.values()
+        piece.right + separator + quote
+        for piece in fragments.values()
         for separator in ("", style.separator)
         for quote in ("", '"')
     ]

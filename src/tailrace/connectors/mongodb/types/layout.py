@@ -61,13 +61,13 @@ class Buffer:
         words = self.uint64[places]
         if alike := _common_zero(words):
             return places + (alike - 1)
-        zero, found = _zero_in_word(words)
+        zero, has_zero = _zero_in_word(words)
         ends = places + zero
-        open_ = np.flatnonzero(~found)
+        open_ = np.flatnonzero(~has_zero)
         while open_.size:
-            zero, found = _zero_in_word(self.uint64[ends[open_]])
+            zero, has_zero = _zero_in_word(self.uint64[ends[open_]])
             ends[open_] += zero
-            open_ = open_[~found]
+            open_ = open_[~has_zero]
         return ends
 
 

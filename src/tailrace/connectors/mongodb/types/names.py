@@ -34,10 +34,10 @@ class Names:
 
     def places(self, buffer: Buffer, elements: Elements) -> list[Ints]:
         """For each name which elements have it."""
-        found = self.find(buffer, elements)
-        found = found.astype(np.int16) if len(self.names) < 1 << 15 else found  # sorted in one pass
-        order = np.argsort(found, kind="stable")
-        bounds = np.searchsorted(found[order], np.arange(len(self.names) + 1))
+        numbers = self.find(buffer, elements)
+        numbers = numbers.astype(np.int16) if len(self.names) < 1 << 15 else numbers  # sorted in one pass
+        order = np.argsort(numbers, kind="stable")
+        bounds = np.searchsorted(numbers[order], np.arange(len(self.names) + 1))
         return [order[first:last] for first, last in pairwise(bounds.tolist())]
 
     def find(self, buffer: Buffer, elements: Elements) -> Ints:
@@ -51,11 +51,11 @@ class Names:
             word[longer] = buffer.uint64[elements.names[longer] + 8 * number] & _BELOW[left]
             hashes = self._mixed(hashes, word)
             words.append(word)
-        found = self._slots[self._slot(hashes)]
-        same = (found >= 0) & (self._lengths[found] == lengths) if self.names else np.zeros(len(lengths), np.bool_)
+        numbers = self._slots[self._slot(hashes)]
+        same = (numbers >= 0) & (self._lengths[numbers] == lengths) if self.names else np.zeros(len(lengths), np.bool_)
         for number, word in enumerate(words):
-            same &= self._words[found, number] == word
-        return np.where(same, found, -1)
+            same &= self._words[numbers, number] == word
+        return np.where(same, numbers, -1)
 
     def _choose_hash(self) -> None:
         """A multiplier under which the wanted names, which differ, have different hashes."""

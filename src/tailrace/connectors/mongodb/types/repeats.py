@@ -49,7 +49,7 @@ def _suspects(values: Values, elements: Elements, rows: Ints) -> Ints:
     is_array = values.kinds == ARRAY
     left = np.flatnonzero(~is_array[rows]) if is_array.any() else np.arange(len(elements))
     keys = _keys(values.buffer, elements, rows)
-    found: list[Ints] = []
+    suspects: list[Ints] = []
     while len(left) > 1:
         # Of those that share a slot the last one stays in it. The others have its key, or are looked at again.
         numbers = np.arange(len(left), dtype=np.int32)
@@ -60,9 +60,9 @@ def _suspects(values: Values, elements: Elements, rows: Ints) -> Ints:
         losers = np.flatnonzero(winners != numbers)
         others = left[winners[losers]]
         is_equal = keys[left[losers]] == keys[others]
-        found += [left[losers[is_equal]], others[is_equal]]
+        suspects += [left[losers[is_equal]], others[is_equal]]
         left = left[losers[~is_equal]]
-    return np.unique(np.concatenate(found)) if found else left[:0]
+    return np.unique(np.concatenate(suspects)) if suspects else left[:0]
 
 
 def _keys(buffer: Buffer, elements: Elements, rows: Ints) -> npt.NDArray[np.uint64]:

@@ -62,36 +62,36 @@ class Shapes:
     """The shapes that documents have had; keep one for the documents of a batch."""
 
     def __init__(self) -> None:
-        self._known: list[list[ShapeElement]] = []
+        self._shapes: list[list[ShapeElement]] = []
         self._misses = 0
 
     def split(self, values: Values) -> tuple[list[Shaped], Ints]:
         """The documents of common shapes, and the rows of all others, damaged documents among them."""
         left = np.arange(len(values))
-        found: list[Shaped] = []
+        shaped: list[Shaped] = []
         if (values.kinds != DOCUMENT).any():
-            return found, left
-        for steps in self._known:
-            left = _separate(values, left, steps, found)
-        while len(left) >= FEWEST and self._misses < _MOST_MISSES and len(self._known) < _MOST_KNOWN:
+            return shaped, left
+        for steps in self._shapes:
+            left = _separate(values, left, steps, shaped)
+        while len(left) >= FEWEST and self._misses < _MOST_MISSES and len(self._shapes) < _MOST_KNOWN:
             example = len(left) * (self._misses + 1) // (_MOST_MISSES + 1)
-            steps, before = _steps_of(values.take(left[example : example + 1])), len(found)
-            left = _separate(values, left, steps, found)
-            if len(found) > before:
-                self._known.append(steps)
+            steps, before = _steps_of(values.take(left[example : example + 1])), len(shaped)
+            left = _separate(values, left, steps, shaped)
+            if len(shaped) > before:
+                self._shapes.append(steps)
             else:
                 self._misses += 1
-        return found, left
+        return shaped, left
 
 
-def _separate(values: Values, rows: Ints, steps: Sequence[ShapeElement], found: list[Shaped]) -> Ints:
-    """Add the rows of this shape to `found`, if they are enough; the other rows are returned."""
+def _separate(values: Values, rows: Ints, steps: Sequence[ShapeElement], shaped: list[Shaped]) -> Ints:
+    """Add the rows of this shape to `shaped`, if they are enough; the other rows are returned."""
     if len(rows) < FEWEST or not steps:
         return rows
     match = _Match(values.buffer, values.starts[rows])
     if not match.follow(steps):
         return rows
-    found.append(Shaped(rows[match.rows], steps, match.starts))
+    shaped.append(Shaped(rows[match.rows], steps, match.starts))
     others = np.ones(len(rows), np.bool_)
     others[match.rows] = False
     return rows[others]

@@ -90,7 +90,7 @@ class _Walk:
         self.rows = np.flatnonzero(is_container(values.kinds))
         self.at = _first_elements(values.buffer, values.kinds[self.rows], values.starts[self.rows])
         # Rows, numbers within the row, kinds, names, ends of names, starts: as they are found.
-        self.found: list[tuple[npt.NDArray[Any], ...]] = []
+        self.rounds: list[tuple[npt.NDArray[Any], ...]] = []
         self.round = 0
 
     def elements(self) -> Elements:
@@ -102,13 +102,13 @@ class _Walk:
         if not in_step:
             self._finish()
         firsts = np.zeros(len(self.values) + 1, np.int64)
-        if not self.found:
+        if not self.rounds:
             nothing = np.empty(0, np.int64)
             return Elements(firsts, nothing.astype(np.uint8), nothing, nothing, nothing)
-        if in_step and all(len(part[0]) == len(self.values) for part in self.found):  # as many elements in each
-            columns = [np.stack(parts, axis=1).reshape(-1) for parts in list(zip(*self.found, strict=True))[2:]]
-            return Elements(np.arange(len(firsts)) * len(self.found), *columns)
-        rows, numbers, *columns = (np.concatenate(parts) for parts in zip(*self.found, strict=True))
+        if in_step and all(len(part[0]) == len(self.values) for part in self.rounds):  # as many elements in each
+            columns = [np.stack(parts, axis=1).reshape(-1) for parts in list(zip(*self.rounds, strict=True))[2:]]
+            return Elements(np.arange(len(firsts)) * len(self.rounds), *columns)
+        rows, numbers, *columns = (np.concatenate(parts) for parts in zip(*self.rounds, strict=True))
         np.cumsum(np.bincount(rows, minlength=len(self.values)), out=firsts[1:])
         places = firsts[rows] + numbers
         in_order = [np.empty_like(column) for column in columns]
@@ -132,7 +132,7 @@ class _Walk:
         name_ends = buffer.zero_from(names)
         starts = name_ends + 1
         self.at = value_ends(buffer, kinds, starts)
-        self.found.append((self.rows, np.full(len(kinds), self.round), kinds, names, name_ends, starts))
+        self.rounds.append((self.rows, np.full(len(kinds), self.round), kinds, names, name_ends, starts))
 
     def _check_ends(self, rows: Ints, ends: Ints) -> None:
         starts = self.values.starts[rows]
@@ -152,7 +152,7 @@ class _Walk:
         rows = np.repeat(self.rows, counts)
         numbers = self.round + np.arange(len(kinds)) - np.repeat(firsts[:-1], counts)
         names, name_ends, starts = np.frombuffer(places, np.int64).reshape(-1, 3).T
-        self.found.append((rows, numbers, np.frombuffer(kinds, np.uint8), names, name_ends, starts))
+        self.rounds.append((rows, numbers, np.frombuffer(kinds, np.uint8), names, name_ends, starts))
 
     def _walk_one(self, at: int, kinds: bytearray, places: array[int]) -> int:
         """Add the elements of one container from there on: kinds, and where name, its end and value are."""

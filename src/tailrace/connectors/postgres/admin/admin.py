@@ -31,8 +31,8 @@ class PostgresAdmin(Admin):
     @override
     def checks(self, begun: Begun | None = None) -> list[Finding]:
         has_begun = begun is not None and begun[0] is not None
-        found = findings(self._config, has_begun, lambda: format_lsn(takeover.last_sent(self._config) or 0))
-        return [*checks.check(self._config, begun), *found]
+        of_offset = findings(self._config, has_begun, lambda: format_lsn(takeover.last_sent(self._config) or 0))
+        return [*checks.check(self._config, begun), *of_offset]
 
     @override
     def overview(self) -> list[TableOverview]:

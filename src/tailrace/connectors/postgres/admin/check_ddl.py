@@ -28,19 +28,19 @@ FROM pg_publication p WHERE p.pubname = %s
 
 def ddl_findings(connection: psycopg.Connection[Any], config: Config) -> Iterator[Finding]:
     """What is to be said about the DDL triggers, which are optional."""
-    found = event_triggers.triggers(connection)
+    triggers = event_triggers.triggers(connection)
     again = f"as a superuser: {event_triggers.install_command(config)}"
-    if found is None:
+    if triggers is None:
         cost = ": a replica reads tables again whose columns or names change" if config[ROWS_FOR_REPLICA] else ""
         yield Finding("ddl", True, f"no DDL triggers{cost}: `init --ddl`")
-    elif found.table is None:
+    elif triggers.table is None:
         what = f"the DDL triggers have no table {TABLE} to report to: schema changes are not reported"
         yield Finding("ddl", None, what, again)
-    elif not found.is_theirs:
+    elif not triggers.is_theirs:
         what = f"other roles than the owner of the DDL triggers may write {TABLE}: what is reported there is ignored"
         yield Finding("ddl", None, what, again)
     else:
-        yield _published(connection, config, found)
+        yield _published(connection, config, triggers)
 
 
 def warn_of_triggers(connection: psycopg.Connection[Any], config: Config) -> None:
@@ -50,10 +50,10 @@ def warn_of_triggers(connection: psycopg.Connection[Any], config: Config) -> Non
             log.warning("%s; remedy: %s", finding.what, finding.remedy)
 
 
-def _published(connection: psycopg.Connection[Any], config: Config, found: event_triggers.Triggers) -> Finding:
+def _published(connection: psycopg.Connection[Any], config: Config, triggers: event_triggers.Triggers) -> Finding:
     name, mode = config[PUBLICATION_NAME], config[PUBLICATION_AUTOCREATE_MODE]
     row = connection.cursor(row_factory=tuple_row).execute(_PUBLISHED, [*event_triggers.TABLE, name]).fetchone()
-    is_added = mode == "filtered" and found.is_ours
+    is_added = mode == "filtered" and triggers.is_ours
     if row is None and (mode == "all_tables" or is_added):
         return Finding("ddl", True, f"DDL triggers report schema changes; {name} will have their table {TABLE}")
     if row is None or not (row[1] or is_added):

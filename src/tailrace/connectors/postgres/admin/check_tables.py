@@ -54,8 +54,8 @@ def quoted(name: str) -> str:
 def captured_tables(connection: psycopg.Connection[dict[str, Any]], config: Config) -> list[CheckedTable]:
     """The tables of the connection's database that the filters let in."""
     wanted = TableFilter.from_config(config)
-    found = connection.cursor(row_factory=dict_row).execute(_TABLES)
-    rows = [row for row in found if wanted.captures(_id(row["schema"], row["table"], config))]
+    tables = connection.cursor(row_factory=dict_row).execute(_TABLES)
+    rows = [row for row in tables if wanted.captures(_id(row["schema"], row["table"], config))]
     keys = table_keys(connection, [row["oid"] for row in rows])
     return [_captured(row, keys[row["oid"]], config) for row in rows]
 

@@ -25,7 +25,7 @@ from tailrace.model.table import TableId
 
 
 def problems(config: Config, *, begun: bool) -> list[Finding]:
-    """See Admin.problems, over a connection of its own. Raises SourceError."""
+    """What keeps changes from the pipeline now, by a connection of its own. Raises SourceError."""
     with server_errors("the publication cannot be read"), connect(config, application="tailrace status") as connection:
         try:
             with at_once(connection):

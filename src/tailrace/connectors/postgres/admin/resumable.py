@@ -91,9 +91,9 @@ def _drop(name: str) -> str:
 
 def _run(connection: psycopg.Connection[Any], name: str, own: str | None) -> Iterator[Finding]:
     """Whether a run of another checkpoint uses the slot. One may be in a pause, in which nobody reads it."""
-    found = control.holder(connection, name)
-    if found is not None and (own is None or found.application != planner_application(own)):
-        yield Finding("slot", None if own is None else False, f"{name} is used by a run: {found}", _OTHER)
+    holder = control.holder(connection, name)
+    if holder is not None and (own is None or holder.application != planner_application(own)):
+        yield Finding("slot", None if own is None else False, f"{name} is used by a run: {holder}", _OTHER)
 
 
 def _foreign(config: Config, begun: Begun) -> Iterator[Finding]:

@@ -61,15 +61,15 @@ class PostgresNow(SourceNow):
 
     @override
     def table(self, table: TableId) -> TableSchema:
-        found = self._catalog.table(table)
-        if found is None:
+        captured = self._catalog.table(table)
+        if captured is None:
             raise SourceError(
                 "the table does not exist, or has no captured columns",
                 where=str(table),
                 remedy="remove it from the pipeline (`tailrace remove`), or check column.exclude.list",
             )
-        self._captured[table] = found
-        return found.schema
+        self._captured[table] = captured
+        return captured.schema
 
     @override
     def obstacle(self, table: TableSchema, key: Sequence[str]) -> str | None:
@@ -125,15 +125,15 @@ class PostgresNow(SourceNow):
         schema = TableSchema(table.schema.id, tuple(table.schema.column(name) for name, _ in types), (), ())
         try:
             with self._connection.transaction():
-                found = keys.images(self._connection, table, types, wanted)
+                images = keys.images(self._connection, table, types, wanted)
         except (SourceError, psycopg.DataError):  # psycopg refuses a text with a zero byte
             if len(wanted) > 1:
                 half = len(wanted) // 2
                 yield from self._understood(table, types, wanted[:half])
                 yield from self._understood(table, types, wanted[half:])
                 return
-            found = pa.array([dict.fromkeys(schema.row_type.names)], schema.row_type)
-        yield compared_rows(schema, found)
+            images = pa.array([dict.fromkeys(schema.row_type.names)], schema.row_type)
+        yield compared_rows(schema, images)
 
     def _types(self, table: TableSchema, names: Sequence[str]) -> keys.KeyTypes:
         types = self._catalog.key_types(table.id, tuple(names))

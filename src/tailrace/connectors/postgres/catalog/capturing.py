@@ -41,10 +41,10 @@ class Capturing:
     @staticmethod
     def at(config: Config, log: Mapping[str, Any], next_: int) -> Capturing:
         """What holds for the log behind an offset; `next_` is the first transaction that has not begun now."""
-        known, epoch = Capturing.of(log), CapturedLists.at(config, log).epoch
-        if known is None:
+        stored, epoch = Capturing.of(log), CapturedLists.at(config, log).epoch
+        if stored is None:
             return Capturing(next_, next_, epoch)
-        return Capturing(known.since if known.epoch == epoch else known.next, next_, epoch)
+        return Capturing(stored.since if stored.epoch == epoch else stored.next, next_, epoch)
 
     def to_json(self) -> dict[str, Any]:
         """For an offset, which has `epoch` in another entry."""

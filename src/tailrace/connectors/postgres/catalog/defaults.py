@@ -82,10 +82,10 @@ def _literal_of_reference(expression: str, pg: PgType) -> str | None:
     if pg.labels:
         before, _, _ = expression.rpartition("::")
         return before[1:-1] if before[:1] == before[-1:] == "'" else None
-    found = re.search("'(.*?)'", expression)
-    if found is None and "'" in expression:
+    match = re.search("'(.*?)'", expression)
+    if match is None and "'" in expression:
         return None
-    text = expression if found is None else found[1]
+    text = expression if match is None else match[1]
     if pg.name == "bool":
         return "t" if text.lower() == "true" else "f"
     if pg.name in ("bit", "varbit"):

@@ -108,13 +108,13 @@ class Description:
         """Those of types, the key, and the expressions of generated columns."""
         names = {number: name for name, number in self.columns.numbers.items()}
         own = sorted({type_ for number, type_ in self.columns.own_types.items() if number in self.visible})
-        found = {name: fact for type_ in own for name, fact in self.around.type_facts[type_].items()}
+        facts = {name: fact for type_ in own for name, fact in self.around.type_facts[type_].items()}
         for number, expression in self.columns.generated.items():
             why = f"the expression of the generated column {names[number]} was changed"
-            found[f"expression {number}"] = Fact(expression, why)
+            facts[f"expression {number}"] = Fact(expression, why)
         if self.key is not None:
-            found["key"] = Fact(self.key, CHANGED_KEY)
-        return found
+            facts["key"] = Fact(self.key, CHANGED_KEY)
+        return facts
 
     def _unsent(self) -> str | None:
         """Why the log does not have all changes, or not so that their rows are found."""

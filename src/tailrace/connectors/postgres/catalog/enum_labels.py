@@ -47,11 +47,11 @@ class EnumLabels:
 
     def read(self, connection: psycopg.Connection, config: Config) -> dict[str, Sequence[str]]:
         """The labels, in their order, by the enum's oid. The end of the range must be known before."""
-        found = _all(connection)
-        needed = found.keys() - _of_others(connection, config) if found else set()
-        shown = found.keys() if self._used is None else needed | self._used
+        labels_of = _all(connection)
+        needed = labels_of.keys() - _of_others(connection, config) if labels_of else set()
+        shown = labels_of.keys() if self._used is None else needed | self._used
         self._used = (self._used or set()) | needed
-        return {oid: self._at_start.get(oid, labels) for oid, labels in found.items() if oid in shown}
+        return {oid: self._at_start.get(oid, labels) for oid, labels in labels_of.items() if oid in shown}
 
 
 def _all(connection: psycopg.Connection) -> dict[str, list[str]]:

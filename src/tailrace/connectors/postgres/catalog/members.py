@@ -86,7 +86,7 @@ class Families:
     """For one process, which looks at the rows of a partition when it meets it, and when its storage is another one."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[Leaf, Member]] = {}
+        self._members: dict[str, tuple[Leaf, Member]] = {}
         self._left: dict[str, list[str]] = {}
         self._seen: int | None = None
 
@@ -97,30 +97,30 @@ class Families:
 
         What was before the transaction `since` an earlier process has described. Raises psycopg.Error.
         """
-        if not roots and not self._known:
+        if not roots and not self._members:
             return {}
         rows = PartitionRows(connection, since if self._seen is None else self._seen)
         leaves = [Leaf(*row) for row in connection.execute(_LEAVES.encode(), [[*roots]])]
-        known = {leaf.oid: self._known.get(leaf.oid) for leaf in leaves}
-        members = {leaf.oid: (leaf, _member(rows, leaf, known[leaf.oid])) for leaf in leaves}
-        for oid in self._known.keys() - members.keys():
-            leaf = self._known[oid][0]
+        earlier = {leaf.oid: self._members.get(leaf.oid) for leaf in leaves}
+        members = {leaf.oid: (leaf, _member(rows, leaf, earlier[leaf.oid])) for leaf in leaves}
+        for oid in self._members.keys() - members.keys():
+            leaf = self._members[oid][0]
             if rows.had_none(leaf):
                 self._left.setdefault(leaf.root, []).append(oid)
-        self._known, self._seen = members, now
+        self._members, self._seen = members, now
         return {root: self._family(root) for root in roots}
 
     def _family(self, root: str) -> PartitionFamily:
-        part = [known for known in self._known.values() if known[0].root == root]
+        part = [entry for entry in self._members.values() if entry[0].root == root]
         members = {leaf.oid: member for leaf, member in part}
         return PartitionFamily(tuple(leaf for leaf, _ in part), members, tuple(self._left.get(root, ())))
 
 
-def _member(rows: PartitionRows, leaf: Leaf, known: tuple[Leaf, Member] | None) -> Member:
+def _member(rows: PartitionRows, leaf: Leaf, earlier: tuple[Leaf, Member] | None) -> Member:
     """A leaf as it is, with what its rows tell of how it became so. What cannot be found out is assumed to be bad."""
-    if known is not None and known[0] == leaf:
-        return known[1]
-    before = None if known is None else known[0]
+    if earlier is not None and earlier[0] == leaf:
+        return earlier[1]
+    before = None if earlier is None else earlier[0]
     has_come = before is None or (before.arrived, before.root) != (leaf.arrived, leaf.root)
     had_rows = has_come and not rows.had_none_when_it_came(leaf)
     is_same = before is not None and before.storage == leaf.storage

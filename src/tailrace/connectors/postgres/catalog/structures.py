@@ -79,7 +79,9 @@ class Structures:
         now, known = int(row[0]), Capturing.of(log)
         tables = self._tables(connection, config)
         columns = self._columns_of(connection, tables.values())
-        types = type_facts(connection, {each for found in columns.values() for each in found.own_types.values()})
+        types = type_facts(
+            connection, {each for described in columns.values() for each in described.own_types.values()}
+        )
         capturing, oids = Capturing.at(config, log, now), [each.oid for each in tables.values()]
         around = self._look_around(connection, config, capturing, oids, types)
         roots = [each.oid for each in tables.values() if each.is_root]
@@ -132,11 +134,11 @@ class Structures:
 
     def _columns_of(self, connection: psycopg.Connection, tables: Collection[Row]) -> dict[str, DescribedColumns]:
         """The columns of each table, of which those are read that have another version than at the last look."""
-        known = {each.oid: self._columns.get(each.oid) for each in tables}
-        new = {each.oid: each for each in tables if (found := known[each.oid]) is None or found[0] != each.columns}
+        earlier = {each.oid: self._columns.get(each.oid) for each in tables}
+        new = {each.oid: each for each in tables if (cached := earlier[each.oid]) is None or cached[0] != each.columns}
         read = _columns(connection, [*new]) if new else {}
         self._columns = {each.oid: (each.columns, read[each.oid]) for each in new.values()} | {
-            oid: found for oid, found in known.items() if found is not None and oid not in new
+            oid: cached for oid, cached in earlier.items() if cached is not None and oid not in new
         }
         return {oid: columns for oid, (_, columns) in self._columns.items()}
 
@@ -161,15 +163,15 @@ def _keys(
         for id_, table in tables.items()
         if table.is_identity_full and not key_columns(config, id_, [*columns[table.oid].numbers])
     ]
-    found = table_keys(connection, [*map(int, wanted)]) if wanted else {}
-    return {str(oid): each.made(config) for oid, each in found.items()}
+    of_tables = table_keys(connection, [*map(int, wanted)]) if wanted else {}
+    return {str(oid): each.made(config) for oid, each in of_tables.items()}
 
 
 def _columns(connection: psycopg.Connection, oids: Sequence[str]) -> dict[str, DescribedColumns]:
-    found: dict[str, DescribedColumns] = {oid: DescribedColumns() for oid in oids}
+    described: dict[str, DescribedColumns] = {oid: DescribedColumns() for oid in oids}
     rows = connection.execute(_COLUMNS.encode(), [oids])
     for oid, name, number, exact, kind, generated, changed, own, is_as_made in rows:
-        columns = found[oid]
+        columns = described[oid]
         if not is_as_made:
             columns.later.add(int(number))
         columns.numbers[name] = number
@@ -179,4 +181,4 @@ def _columns(connection: psycopg.Connection, oids: Sequence[str]) -> dict[str, D
             columns.own_types[number] = own
         if generated is not None:
             columns.generated[number] = generated
-    return found
+    return described

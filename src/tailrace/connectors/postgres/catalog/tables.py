@@ -134,9 +134,9 @@ class Catalog:
     def tables(self) -> list[TableId]:
         """The captured tables, in snapshot order; of those that have partitions, the half that the log names."""
         rows = self.connection.cursor(row_factory=tuple_row).execute(_TABLES).fetchall()
-        found = [table for table in (TableId(self.database, *row) for row in rows) if self.filter.captures(table)]
-        others = left_out(self.connection, self.config, [(table.schema, table.table) for table in found])
-        return self.filter.order(table for table in found if (table.schema, table.table) not in others)
+        tables = [table for table in (TableId(self.database, *row) for row in rows) if self.filter.captures(table)]
+        others = left_out(self.connection, self.config, [(table.schema, table.table) for table in tables])
+        return self.filter.order(table for table in tables if (table.schema, table.table) not in others)
 
     def snapshot_tables(self) -> list[TableId]:
         """Those of the captured tables that the first snapshot reads."""
@@ -156,9 +156,9 @@ class Catalog:
         """Read what `relation` needs of many tables, by as many queries as for one; it is what holds from then on."""
         wanted = [relation for relation in relations if self.filter.captures(self._id(relation))]
         oids = [relation.oid for relation in wanted]
-        found = self._infos("c.oid = ANY (%s::oid[])", oids) if oids else {}
+        infos = self._infos("c.oid = ANY (%s::oid[])", oids) if oids else {}
         self._load_types({column.type_oid for relation in wanted for column in relation.columns})
-        self._prepared = {oid: found.get(oid) for oid in oids}
+        self._prepared = {oid: infos.get(oid) for oid in oids}
 
     def relation(self, relation: Relation) -> CapturedTable | None:
         """A table as the log describes it, None when it is not captured.
@@ -172,31 +172,31 @@ class Catalog:
         table = self._id(relation)
         if not self.filter.captures(table):
             return None
-        known = self._known(relation)
-        by_name = {column.name: column for column in known.columns} if known else {}
+        info = self._info_of(relation)
+        by_name = {column.name: column for column in info.columns} if info else {}
         if Fault.UNDESCRIBED_HIDDEN_KEYS in self._faults:
             by_name = {name: by_name[name] for name in self.filter.columns(table, list(by_name))}
         columns = tuple(
-            _described(column, by_name.get(column.name), column.in_identity and known is None)
+            _described(column, by_name.get(column.name), column.in_identity and info is None)
             for column in relation.columns
         )
-        absent = [each for each in known.columns if each.is_generated] if known and self._keeps_rows else []
+        absent = [each for each in info.columns if each.is_generated] if info and self._keeps_rows else []
         absent = [each for each in absent if each.name not in {column.name for column in relation.columns}]
         columns = (*columns, *absent)
         names = {column.name for column in columns}
         marked = tuple(column.name for column in relation.columns if column.in_identity)
-        is_as_now = known is not None and names.issuperset(known.key)
-        key = known.key if known is not None and is_as_now else marked * (relation.identity != "f")
+        is_as_now = info is not None and names.issuperset(info.key)
+        key = info.key if info is not None and is_as_now else marked * (relation.identity != "f")
         identity = _identity(relation, marked)
         if relation.identity == "f":
             identity = (*identity, *(column.name for column in absent))
-        found = self._captured(table, TableInfo(columns, key, identity), in_log=True)
-        if found is None or not absent:
-            return found
-        shown = {column.name for column in found.schema.columns}
-        return replace(found, absent=tuple(column.name for column in absent if column.name in shown))
+        captured = self._captured(table, TableInfo(columns, key, identity), in_log=True)
+        if captured is None or not absent:
+            return captured
+        shown = {column.name for column in captured.schema.columns}
+        return replace(captured, absent=tuple(column.name for column in absent if column.name in shown))
 
-    def _known(self, relation: Relation) -> TableInfo | None:
+    def _info_of(self, relation: Relation) -> TableInfo | None:
         """What the catalog has of a table of the log."""
         is_prepared = relation.oid in self._prepared
         return self._prepared[relation.oid] if is_prepared else self._info("c.oid = %s", relation.oid)
@@ -233,10 +233,10 @@ class Catalog:
             "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
             f"WHERE c.relkind IN ('r', 'p') AND {condition}"
         )
-        found = self.connection.execute(query.encode(), parameters).fetchall()
-        if not found:
+        relations = self.connection.execute(query.encode(), parameters).fetchall()
+        if not relations:
             return {}
-        oids = [row[0] for row in found]
+        oids = [row[0] for row in relations]
         columns: dict[int, list[CatalogColumn]] = {oid: [] for oid in oids}
         for oid, *column in self.connection.execute(_COLUMNS, [oids]):
             columns[oid].append(CatalogColumn(*column))
@@ -250,15 +250,15 @@ class Catalog:
                 keys[oid].identity(identity, [column.name for column in columns[oid]]),
                 is_partitioned,
             )
-            for oid, identity, is_partitioned in found
+            for oid, identity, is_partitioned in relations
         }
 
     def _with_missing(self, columns: dict[int, list[CatalogColumn]]) -> dict[int, list[CatalogColumn]]:
         """The columns of tables, with the values of partitioned ones that their partitions agree on."""
         rows = self.connection.execute(_MISSING, [[*columns]]).fetchall()
-        found: dict[tuple[int, str], str] = {(oid, name): value for oid, name, value in rows}
+        missing: dict[tuple[int, str], str] = {(oid, name): value for oid, name, value in rows}
         return {
-            oid: [replace(column, missing=found.get((oid, column.name), column.missing)) for column in each]
+            oid: [replace(column, missing=missing.get((oid, column.name), column.missing)) for column in each]
             for oid, each in columns.items()
         }
 
@@ -266,9 +266,9 @@ class Catalog:
         self._load_types({column.type_oid for column in info.columns})
         columns = [self._column(column, in_log) for column in info.columns]
         is_unique = self._is_unique_at_commit(table, info)
-        found = self._columns.captured(table, columns, info.key, info.identity, unique_at_commit=is_unique)
+        captured = self._columns.captured(table, columns, info.key, info.identity, unique_at_commit=is_unique)
         is_alone = self._keeps_rows and not info.is_partitioned
-        return replace(found, is_alone=True) if found is not None and is_alone else found
+        return replace(captured, is_alone=True) if captured is not None and is_alone else captured
 
     def _is_unique_at_commit(self, table: TableId, info: TableInfo) -> bool:
         """Whether rows may change places within a transaction, as far as images can tell.
@@ -306,9 +306,9 @@ class Catalog:
             return
         rows = self.connection.execute(_TYPES, [missing]).fetchall()
         self._load_types({row[5] for row in rows if row[5] is not None})
-        for asked, name, printed, modifier, domain, element, function, base, own, qualified, found, oid in rows:
+        for asked, name, printed, modifier, domain, element, function, base, own, qualified, enum_labels, oid in rows:
             inner, inner_modifier = self._types[element] if element else (None, None)
-            labels = found if self._labels is None or not found else self._labels.get(oid)
+            labels = enum_labels if self._labels is None or not enum_labels else self._labels.get(oid)
             if labels is None:
                 continue
             pg = PgType(
@@ -359,11 +359,13 @@ def _identity(relation: Relation, marked: tuple[str, ...]) -> tuple[str, ...]:
     return () if relation.identity == "n" else marked
 
 
-def _described(column: RelationColumn, known: CatalogColumn | None, required: bool) -> CatalogColumn:
+def _described(column: RelationColumn, catalogued: CatalogColumn | None, required: bool) -> CatalogColumn:
     """A column of the log with what the catalog knows of it, else without a default."""
     name, oid, modifier = column.name, column.type_oid, column.type_modifier
-    if known is None:
+    if catalogued is None:
         return CatalogColumn(name, oid, modifier, required, None)
-    is_same = (known.type_oid, known.modifier) == (oid, modifier)
-    described = CatalogColumn(name, oid, modifier, known.required, known.default, known.comment, known.is_generated)
-    return replace(described, missing=known.missing if is_same else None)
+    is_same = (catalogued.type_oid, catalogued.modifier) == (oid, modifier)
+    described = CatalogColumn(
+        name, oid, modifier, catalogued.required, catalogued.default, catalogued.comment, catalogued.is_generated
+    )
+    return replace(described, missing=catalogued.missing if is_same else None)

@@ -53,8 +53,10 @@ def type_facts(connection: psycopg.Connection, types: Collection[str]) -> TypeFa
         if attributes is not None:
             why = f"an attribute of the composite type {name} was added or dropped"
             own[part][f"attributes {part}"] = Fact(attributes, why)
-    found = {each: [own.get(part, {}) for part in _reached(each, parts)] for each in types}
-    return {each: {name: fact for facts in all_ for name, fact in facts.items()} for each, all_ in found.items()}
+    facts_of_parts = {each: [own.get(part, {}) for part in _reached(each, parts)] for each in types}
+    return {
+        each: {name: fact for facts in all_ for name, fact in facts.items()} for each, all_ in facts_of_parts.items()
+    }
 
 
 def _reached(type_: str, parts: Mapping[str, Collection[str]]) -> list[str]:

@@ -77,21 +77,21 @@ def reporting_since(connection: psycopg.Connection[Any], full: str) -> tuple[int
 
     `full` is SQL that makes the number of a transaction ({}) one of 64 bits. Raises psycopg.Error.
     """
-    found = triggers(connection)
-    if found is None or found.table is None or not found.is_theirs:
+    ours = triggers(connection)
+    if ours is None or ours.table is None or not ours.is_theirs:
         return None
     query = (
         f"SELECT count(*), max({full.format('xmin')}) FROM pg_event_trigger "
         "WHERE evtname IN ('tailrace_ddl_end', 'tailrace_ddl_drop') AND evtenabled IN ('O', 'A')"
     )
     row = connection.cursor(row_factory=tuple_row).execute(query.encode()).fetchone()
-    return None if row is None or row[0] < _TRIGGERS_THERE_ARE else (found.table, row[1])
+    return None if row is None or row[0] < _TRIGGERS_THERE_ARE else (ours.table, row[1])
 
 
 def may_publish(connection: psycopg.Connection[Any]) -> bool:
     """Whether there are DDL triggers whose table the connection's role may add to a publication."""
-    found = triggers(connection)
-    return found is not None and found.is_theirs and found.is_ours
+    ours = triggers(connection)
+    return ours is not None and ours.is_theirs and ours.is_ours
 
 
 @cache

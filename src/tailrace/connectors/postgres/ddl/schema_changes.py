@@ -74,8 +74,8 @@ class SchemaChangeReader:
         """
         if table not in self.trusted:
             with server_errors("the DDL triggers cannot be looked at"):
-                found = retrying(self.config, self._triggers, is_transient)
-            self.trusted[table] = found is not None and found.is_theirs and found.table == table
+                triggers = retrying(self.config, self._triggers, is_transient)
+            self.trusted[table] = triggers is not None and triggers.is_theirs and triggers.table == table
             if not self.trusted[table]:
                 log.warning(
                     "rows of %s are ignored, so schema changes are not reported: the table is not, or no longer, the "

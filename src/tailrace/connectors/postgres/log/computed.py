@@ -179,8 +179,8 @@ def _texts(
 
 def _formula(connection: psycopg.Connection, table: CapturedTable, relation: Relation) -> _Formula:
     names = list(table.absent)
-    found = connection.execute(_EXPRESSIONS, [relation.oid, names]).fetchall()
-    expressions = {name: f"CAST(({expression}) AS {kind})" for name, expression, kind in found}
+    columns = connection.execute(_EXPRESSIONS, [relation.oid, names]).fetchall()
+    expressions = {name: f"CAST(({expression}) AS {kind})" for name, expression, kind in columns}
     key = tuple(column.name for column in relation.columns if column.in_identity and relation.identity != "f")
     inputs = tuple(_Input(*row) for row in connection.execute(_INPUTS, [relation.oid, list(key)]))
     # A column that is no longer generated, or gone, has no value that anybody could compute.

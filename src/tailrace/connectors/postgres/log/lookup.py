@@ -19,7 +19,7 @@ from tailrace.model.table import TableId
 
 @dataclass
 class PostgresLookup:
-    """See tailrace.connectors.reselect.Lookup. It has a connection of its own."""
+    """Reads rows by their keys, over a connection of its own."""
 
     config: Config
     by_event_key: bool
@@ -62,8 +62,8 @@ class PostgresLookup:
             pa.array([result.get_value(row, column + 1) for row in range(result.ntuples)], pa.binary())
             for column in range(len(columns))
         ]
-        found = np.array([int(result.get_value(row, 0) or b"0") for row in range(result.ntuples)], np.int64)
-        return found, [text.cast(pa.string()) for text in texts]
+        places = np.array([int(result.get_value(row, 0) or b"0") for row in range(result.ntuples)], np.int64)
+        return places, [text.cast(pa.string()) for text in texts]
 
     def _key(self, table: CapturedTable) -> tuple[tuple[str, str], ...]:
         """Names and types of the key columns."""

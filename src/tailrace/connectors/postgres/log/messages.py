@@ -42,29 +42,29 @@ class LogicalMessages:
         rule = Rule(config[MESSAGE_PREFIX_INCLUDE_LIST], config[MESSAGE_PREFIX_EXCLUDE_LIST])
         return LogicalMessages(rule, content, table)
 
-    def captured(self, found: Messages) -> Messages:
+    def captured(self, messages: Messages) -> Messages:
         """The messages whose prefix is captured."""
-        known = found.prefix.dictionary_encode()
-        prefixes = known.dictionary.to_pylist()
+        encoded = messages.prefix.dictionary_encode()
+        prefixes = encoded.dictionary.to_pylist()
         wanted = [self.prefixes.includes(prefix) for prefix in prefixes]
-        keep = flags(pa.array(wanted, pa.bool_()).take(known.indices))
+        keep = flags(pa.array(wanted, pa.bool_()).take(encoded.indices))
         if keep.all():
-            return found
-        prefix, content = found.prefix.filter(mask(keep)), found.content.filter(mask(keep))
-        return Messages(found.index[keep], found.transactional[keep], prefix, content)
+            return messages
+        prefix, content = messages.prefix.filter(mask(keep)), messages.content.filter(mask(keep))
+        return Messages(messages.index[keep], messages.transactional[keep], prefix, content)
 
-    def images(self, found: Messages) -> pa.StructArray:
+    def images(self, messages: Messages) -> pa.StructArray:
         """Prefix and content as rows of the table."""
-        prefix = converted(found.prefix, text_type(), "prefix of a logical message")
-        arrays = [prefix, self.content.convert(found.content)]
+        prefix = converted(messages.prefix, text_type(), "prefix of a logical message")
+        arrays = [prefix, self.content.convert(messages.content)]
         return pa.StructArray.from_arrays(arrays, fields=list(self.table.row_type))
 
 
-def apart(found: Messages, times: Ints, source: pa.StructArray) -> tuple[Ints, pa.StructArray]:
+def apart(messages: Messages, times: Ints, source: pa.StructArray) -> tuple[Ints, pa.StructArray]:
     """Messages outside any transaction have no xid, and the time they are read at."""
-    if found.transactional.all():
+    if messages.transactional.all():
         return times, source
-    times = np.where(found.transactional, times, time.time_ns() // 1000)
-    xid = pc.if_else(mask(found.transactional), source.field(0), pa.scalar(None, pa.int64()))
+    times = np.where(messages.transactional, times, time.time_ns() // 1000)
+    xid = pc.if_else(mask(messages.transactional), source.field(0), pa.scalar(None, pa.int64()))
     arrays = [xid, *(source.field(place) for place in range(1, source.type.num_fields))]
     return times, pa.StructArray.from_arrays(arrays, fields=list(source.type))

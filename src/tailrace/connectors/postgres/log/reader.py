@@ -214,8 +214,8 @@ class Descriptions:
         connection = self._connected()
         if self._catalog is None or self._catalog.connection is not connection:
             self._catalog = self._new_catalog(connection)
-        found = self._catalog.relation(relation)
-        return None if found is None else self._about.structures.shared(relation, found)
+        captured = self._catalog.relation(relation)
+        return None if captured is None else self._about.structures.shared(relation, captured)
 
     def _new_catalog(self, connection: psycopg.Connection) -> Catalog:
         return Catalog(connection, self.config, self._about.labels, self._about.structures.values)

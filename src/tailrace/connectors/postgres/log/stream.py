@@ -121,8 +121,8 @@ class LogStream:
     def _blocks(
         self, replication: Replication, wanted: RangeRequest, end: int, client: socket.socket
     ) -> Iterator[AnswerBlock]:
-        known = wanted.described if wanted.epoch == replication.epoch else 0
-        news = [message for number, message in replication.descriptions.values() if number > known]
+        last_described = wanted.described if wanted.epoch == replication.epoch else 0
+        news = [message for number, message in replication.descriptions.values() if number > last_described]
         if news:
             yield _block(replication, [segment(news)], 0)
         gathered, size, countable = list[Segment](), 0, 0
@@ -249,13 +249,13 @@ class LogStream:
             return False
         try:
             with connect(self.config, application=f"{self.application} control") as control:
-                found = control.execute(
+                row = control.execute(
                     "SELECT FROM pg_stat_activity WHERE application_name = %s", [planner_application(self.application)]
                 ).fetchone()
         except (SourceError, psycopg.Error) as error:
             log.info("whether the pipeline still runs is unknown: %s", first_line(error))
             return False
-        return found is not None
+        return row is not None
 
 
 def _block(replication: Replication, parts: list[Segment], countable: int) -> AnswerBlock:

@@ -20,17 +20,17 @@ class LogStructures:
     """
 
     values: Values = field(default_factory=dict)
-    _known: dict[tuple[RelationColumn, ...], list[CapturedTable]] = field(default_factory=dict)
+    _described: dict[tuple[RelationColumn, ...], list[CapturedTable]] = field(default_factory=dict)
 
     def shared(self, relation: Relation, table: CapturedTable) -> CapturedTable:
         """The table, with the tuples of one that is like it."""
-        found = self._known.setdefault(relation.columns, [])
-        known = next((each for each in found if _are_alike(each, table)), None)
-        if known is None:
-            found.append(table)
+        described = self._described.setdefault(relation.columns, [])
+        alike = next((each for each in described if _are_alike(each, table)), None)
+        if alike is None:
+            described.append(table)
             return table
-        return replace(table, schema=replace(table.schema, columns=known.schema.columns), types=known.types)
+        return replace(table, schema=replace(table.schema, columns=alike.schema.columns), types=alike.types)
 
 
-def _are_alike(one: CapturedTable, other: CapturedTable) -> bool:
-    return one.types == other.types and one.schema == replace(other.schema, id=one.schema.id)
+def _are_alike(table: CapturedTable, other: CapturedTable) -> bool:
+    return table.types == other.types and table.schema == replace(other.schema, id=table.schema.id)

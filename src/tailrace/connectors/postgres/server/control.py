@@ -155,21 +155,21 @@ def take(connection: psycopg.Connection, config: Config, application: str) -> No
     deadline = time.monotonic() + max(wait, _GRACE_SECONDS)
     has_logged = False
     while connection.execute("SELECT pg_try_advisory_lock(%s)", [_key(slot)]).fetchone() != (True,):
-        found = holder(connection, slot)
-        if found is not None and time.monotonic() >= deadline:
-            raise _in_use(slot, found, application)
+        owner = holder(connection, slot)
+        if owner is not None and time.monotonic() >= deadline:
+            raise _in_use(slot, owner, application)
         if not has_logged:
-            log.warning("slot %s is in use by another run: %s; waiting for it to end", slot, found)
+            log.warning("slot %s is in use by another run: %s; waiting for it to end", slot, owner)
             has_logged = True
         time.sleep(_LOOK_SECONDS)
 
 
-def _in_use(slot: str, found: Holder, application: str) -> SourceError:
-    if found.application == application:
-        what = f"another run of this checkpoint is going on: {found}"
+def _in_use(slot: str, owner: Holder, application: str) -> SourceError:
+    if owner.application == application:
+        what = f"another run of this checkpoint is going on: {owner}"
         remedy = "stop that run; each checkpoint takes one (a copy of a checkpoint counts as the same one)"
     else:
-        what = f"a run of another checkpoint uses the slot: {found}"
+        what = f"a run of another checkpoint uses the slot: {owner}"
         remedy = "give this pipeline a slot.name of its own, or stop that run"
     return SourceError(what, where=f"slot {slot}", remedy=remedy)
 

@@ -154,10 +154,10 @@ def rewritten(connection: psycopg.Connection, config: Config, slot: Slot, claim:
         return None
     if slot.is_lost or slot.active_pid is not None or slot.confirmed >= reached:
         return None
-    found = _transactions(connection, config, slot, seen, reached)
-    if found is None:
+    transactions = _transactions(connection, config, slot, seen, reached)
+    if transactions is None:
         return None
-    later, has_last = found
+    later, has_last = transactions
     if later is not None:
         at = datetime.fromtimestamp(0, timezone.utc) + timedelta(microseconds=later + EPOCH_US)
         return f"it was written again from {at:%Y-%m-%d %H:%M:%S} UTC at the latest"

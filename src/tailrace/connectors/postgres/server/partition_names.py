@@ -97,7 +97,7 @@ def _comes_as(connection: psycopg.Connection[Any], config: Config, captured: set
 
 def unheard(
     publication: str,
-    found: Iterable[Lineage],
+    lines: Iterable[Lineage],
     captured: Collection[Name],
     comes_as: ComesAs,
     level: Callable[[Name], bool | None],
@@ -111,7 +111,7 @@ def unheard(
     """
     by_parts: dict[Name, list[str]] = {}
     by_roots: dict[Name, list[str]] = {}
-    for line in found:
+    for line in lines:
         mine, name = first_of(captured)(line), comes_as(line)
         if mine is None or name is None or name in captured:
             continue

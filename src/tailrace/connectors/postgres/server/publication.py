@@ -71,7 +71,9 @@ def ensure(
     changed = None if create else {*wished, *(table for action in actions for table in action.adds)}
     lacks += breaking(connection, config, actions, wished, changed)
     if lacks:
-        what, remedy = ("; ".join(texts) for texts in zip(*((one.what, str(one.remedy)) for one in lacks), strict=True))
+        what, remedy = (
+            "; ".join(texts) for texts in zip(*((finding.what, str(finding.remedy)) for finding in lacks), strict=True)
+        )
         raise SourceError(what, where=f"publication {name}", remedy=remedy)
     replica_identity.autoset(connection, config, tables)
     try:
@@ -97,7 +99,7 @@ def _wished(connection: psycopg.Connection[Any], config: Config, tables: Sequenc
 
 
 def _broken(connection: psycopg.Connection[Any], config: Config, actions: Sequence[Action]) -> list[Finding]:
-    """See `breaking`; entries for identities that contradict each other are reported where they are checked."""
+    """The findings of `breaking`; entries that contradict each other are reported where they are checked."""
     database = config[DATABASE_DBNAME]
     tables = [TableId(database, *table.name) for table in captured(connection, config)]
     try:
@@ -129,7 +131,7 @@ def predicted(connection: psycopg.Connection[Any], config: Config, *, begun: boo
 
 
 def by_hand(config: Config) -> list[str] | None:
-    """See `by_hand_alone`. Raises SourceError."""
+    """The statements of `by_hand_alone`, over a connection of its own. Raises SourceError."""
     with server_errors("the privileges cannot be looked at"), connect(config) as connection:
         return by_hand_alone(connection, config)
 
@@ -192,13 +194,13 @@ def obstacles(config: Config, tables: Sequence[TableId]) -> list[Finding]:
 def _lost_with(connection: psycopg.Connection, config: Config, tables: Sequence[TableId]) -> Iterator[Finding]:
     """What would be lost of these tables, by the names that their changes come by once they are published."""
     name, added = config[PUBLICATION_NAME], {(table.schema, table.table) for table in tables}
-    found = [line for line in lineages(connection) if added.intersection(line)]
+    lines = [line for line in lineages(connection) if added.intersection(line)]
     row = connection.execute("SELECT pubviaroot FROM pg_publication WHERE pubname = %s", [name]).fetchone()
-    if not found or row is None:
+    if not lines or row is None:
         return
     taken = {(table.schema, table.table) for table in Catalog(connection, config).tables()} | added
-    comes_as = first_of(published(connection, name) | added) if row[0] else first_of({line[-1] for line in found})
-    yield from unheard(name, found, taken, comes_as, lambda _: False)
+    comes_as = first_of(published(connection, name) | added) if row[0] else first_of({line[-1] for line in lines})
+    yield from unheard(name, lines, taken, comes_as, lambda _: False)
 
 
 def _not_there(connection: psycopg.Connection, name: str, table: TableId) -> SourceError:

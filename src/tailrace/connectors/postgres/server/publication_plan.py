@@ -260,7 +260,7 @@ def _adaptions(
         yield Action(statement, f"{publication.name} lacks the table of the DDL triggers, which will be added")
     if extra:
         statement = sql.SQL("ALTER PUBLICATION {} DROP TABLE {}").format(name, _listed(sorted(extra)))
-        names = shown([".".join(one) for one in sorted(extra)])
+        names = shown([".".join(each) for each in sorted(extra)])
         yield Action(statement, f"{publication.name} lists {names}, which will be removed")
     options = _options(config, creating=False)
     if options and publication.operations != _published_operations(config):

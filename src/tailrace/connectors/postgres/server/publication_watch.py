@@ -74,4 +74,4 @@ class PublicationWatch:
                 return warnings
         except psycopg.errors.LockNotAvailable:
             locked = warning(LOCKED)
-            return (*(known for known in self._warnings if known != locked), locked)
+            return (*(text for text in self._warnings if text != locked), locked)

@@ -143,8 +143,8 @@ def captured(connection: psycopg.Connection[Any], config: Config) -> list[Publis
     """The captured tables of the connection's database, by name."""
     wanted = TableFilter.from_config(config)
     database = config[DATABASE_DBNAME]
-    found = every_table(connection)
-    return [table for table in found if wanted.captures(TableId(database, table.schema, table.table))]
+    tables = every_table(connection)
+    return [table for table in tables if wanted.captures(TableId(database, table.schema, table.table))]
 
 
 def every_table(connection: psycopg.Connection[Any]) -> list[PublishedTable]:
@@ -183,12 +183,12 @@ def verify(
     publication = find(connection, config[PUBLICATION_NAME])
     if publication is None:
         return tuple(map(warning, _absent(connection, config))), seen
-    found = publication_findings(connection, config, publication, begun=True, seen=seen)
-    errors = [finding for finding in found if finding.ok is False]
+    findings = publication_findings(connection, config, publication, begun=True, seen=seen)
+    errors = [finding for finding in findings if finding.ok is False]
     if errors and (is_made or not config[ROWS_FOR_REPLICA]):
         what = "; ".join(finding.what for finding in errors)
         raise SourceError(what, remedy="; ".join(finding.remedy for finding in errors if finding.remedy))
-    return tuple(map(warning, found)), publication.operations
+    return tuple(map(warning, findings)), publication.operations
 
 
 def _absent(connection: psycopg.Connection[Any], config: Config) -> Iterator[Finding]:
@@ -285,8 +285,8 @@ def _missing(
     sent = publication.sent | {part for line in lines if publication.sent.intersection(line) for part in line}
     # Of a partitioned table that has no partitions yet nothing could be sent.
     silent = {table.name for table in tables if table.is_partitioned}.difference(*lines)
-    known = sent | silent
-    missing = [table for table in tables if table.name not in known and not table.unlogged]
+    expected = sent | silent
+    missing = [table for table in tables if table.name not in expected and not table.unlogged]
     for level in (False, None):
         lacking = [table for table in missing if demands.level(table.name) is level]
         if not lacking:
@@ -320,10 +320,10 @@ _OVERRIDES = "snapshot.select.statement.overrides"
 
 def unlogged(tables: Sequence[PublishedTable]) -> Iterator[Finding]:
     """Tables that no publication can hold."""
-    found = [table for table in tables if table.unlogged]
-    if found:
-        remedy = "; ".join(f"ALTER TABLE {table.quoted} SET LOGGED" for table in found)
-        yield Finding("tables", None, f"{shown(found)}: unlogged, so changes are never in the log", remedy)
+    without_log = [table for table in tables if table.unlogged]
+    if without_log:
+        remedy = "; ".join(f"ALTER TABLE {table.quoted} SET LOGGED" for table in without_log)
+        yield Finding("tables", None, f"{shown(without_log)}: unlogged, so changes are never in the log", remedy)
 
 
 def shown(tables: Sequence[object]) -> str:

@@ -81,8 +81,8 @@ class _Table:
         if kind == "d":
             return self.primary_key
         chosen = (wished or "").removeprefix("INDEX ")
-        found = (each[2] for name, each in self.indexes.items() if (name == chosen if wished else each[1]))
-        return [] if kind == "n" else self._names(next(found, ()))
+        numbers = (each[2] for name, each in self.indexes.items() if (name == chosen if wished else each[1]))
+        return [] if kind == "n" else self._names(next(numbers, ()))
 
     def _names(self, numbers: Sequence[int]) -> list[str]:
         return [self.columns[str(number)][0] for number in numbers if str(number) in self.columns]
@@ -109,13 +109,15 @@ def refused(
     if version < LISTS_SINCE or not publication.operations & {"update", "delete"}:
         return
     cursor = connection.cursor(row_factory=tuple_row)
-    found = [_Table(tuple(row[:2]), row[2], row[3], row[4] or {}, row[5]) for row in _rows(cursor, publication)]
+    refused_tables = [
+        _Table(tuple(row[:2]), row[2], row[3], row[4] or {}, row[5]) for row in _rows(cursor, publication)
+    ]
     if tables is not None:
         names = [list(name) for name in tables]
-        parts = cursor.execute(_SENT_WITH, {"names": Jsonb(names)}).fetchall() if found else []
-        found = [table for table in found if table.name in {*tables, *parts}]
+        parts = cursor.execute(_SENT_WITH, {"names": Jsonb(names)}).fetchall() if refused_tables else []
+        refused_tables = [table for table in refused_tables if table.name in {*tables, *parts}]
     kinds: dict[str, list[tuple[_Table, set[str]]]] = {}
-    for table in found:
+    for table in refused_tables:
         wish = wished.get(table.name)
         lacking = _lacking(table, table.identity_of(wish), publication, version, is_full=_is_full(table, wish))
         for kind, columns in lacking.items():

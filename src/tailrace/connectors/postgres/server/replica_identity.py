@@ -56,7 +56,7 @@ def plan(connection: psycopg.Connection[Any], config: Config, tables: Sequence[T
     """The identities that differ from what the property names. Raises ConfigError when two entries match one table."""
     entries = [entry.partition(":") for entry in config[REPLICA_IDENTITY_AUTOSET_VALUES]]
     wishes = [(compile_pattern(pattern.strip()), " ".join(wish.split())) for pattern, _, wish in entries]
-    found = []
+    settings = []
     for table in tables if wishes else ():
         matching = [wish for pattern, wish in wishes if pattern.fullmatch(str(table))]
         if len(matching) > 1:
@@ -66,8 +66,8 @@ def plan(connection: psycopg.Connection[Any], config: Config, tables: Sequence[T
                 remedy="let one entry match the table",
             )
         if matching and (setting := _setting(connection, table, matching[0])) is not None:
-            found.append(setting)
-    return found
+            settings.append(setting)
+    return settings
 
 
 def _setting(connection: psycopg.Connection[Any], table: TableId, wish: str) -> Setting | None:

@@ -90,17 +90,17 @@ def tell_wait(config: Config, process: int, doing: str) -> list[Blocker]:
     """The transactions that a server process waits for, which are logged."""
     try:
         with connect(config, application="tailrace control") as connection:
-            found = open_transactions(connection, process)
+            blockers = open_transactions(connection, process)
             (is_prepared,) = connection.cursor(row_factory=tuple_row).execute(_BY_PREPARED, [process]).fetchone() or (
                 False,
             )
-            found += prepared_transactions(connection, 0.0) if is_prepared else []
+            blockers += prepared_transactions(connection, 0.0) if is_prepared else []
     except (SourceError, psycopg.Error) as error:
         log.info("what %s waits for cannot be queried: %s", doing, first_line(error))
         return []
-    for blocker in found:
+    for blocker in blockers:
         log.warning("%s waits for %s; remedy: %s", doing, blocker.what, blocker.remedy)
-    return found
+    return blockers
 
 
 def _shown(age: int | None) -> str:

@@ -40,8 +40,8 @@ def check_condition(connection: psycopg.Connection, table: sql.Composable, text:
 
 def check_select(connection: psycopg.Connection, text: str) -> list[str]:
     """The names of a query's columns. Raise psycopg.Error unless the text is a query."""
-    found = one_statement(connection, sql.SQL("SELECT * FROM {} LIMIT 0").format(subquery(text)))
-    return [column.name for column in found.description or ()]
+    cursor = one_statement(connection, sql.SQL("SELECT * FROM {} LIMIT 0").format(subquery(text)))
+    return [column.name for column in cursor.description or ()]
 
 
 def has_rows(connection: psycopg.Connection, text: str) -> bool:

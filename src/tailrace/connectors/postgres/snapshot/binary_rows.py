@@ -71,23 +71,23 @@ def _batches(
             raise refused(str(table.schema.id), _said(error), error.sqlstate) from _cause(error)
 
 
-def _block(table: CapturedTable, found: pa.RecordBatch) -> RowBlock:
+def _block(table: CapturedTable, batch: pa.RecordBatch) -> RowBlock:
     schema = table.schema
 
     def images(places: Integers) -> pa.StructArray:
-        some = found if len(places) == len(found) else found.take(indices(places))
+        some = batch if len(places) == len(batch) else batch.take(indices(places))
         arrays = [
             converted(values, kind, f"{schema.id}.{column.name}, snapshot", binary=True)
             for values, column, kind in zip(some.columns, schema.columns, table.types, strict=True)
         ]
         return pa.StructArray.from_arrays(arrays, fields=list(schema.row_type))
 
-    return RowBlock(len(found), _digest(found), images)
+    return RowBlock(len(batch), _digest(batch), images)
 
 
-def _digest(found: pa.RecordBatch) -> bytes:
+def _digest(batch: pa.RecordBatch) -> bytes:
     digest = hashlib.sha256()
-    for buffer in (buffer for column in found.columns for buffer in column.buffers() if buffer is not None):
+    for buffer in (buffer for column in batch.columns for buffer in column.buffers() if buffer is not None):
         digest.update(buffer)
     return digest.digest()
 

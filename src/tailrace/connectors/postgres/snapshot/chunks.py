@@ -59,8 +59,8 @@ class ChunkConnections:
         waiting = connection.execute(_COMMITTING).fetchall()
         while waiting and time.monotonic() < deadline:
             time.sleep(0.02)
-            found = connection.execute(_ACTIVE, [[pid for pid, _ in waiting]]).fetchall()
-            waiting = [statement for statement in waiting if statement in found]
+            running = connection.execute(_ACTIVE, [[pid for pid, _ in waiting]]).fetchall()
+            waiting = [statement for statement in waiting if statement in running]
         if waiting and not self._waits:
             log.warning("no chunk is read while transactions wait for a synchronous standby")
         self._waits = bool(waiting)
@@ -143,9 +143,9 @@ class LockedTable(ChunkTable):
     def rows_of(self, wanted: Sequence[Key]) -> tuple[pa.StructArray, pa.StructArray]:
         types = self._key_types(self.paged_by(None))
         check_width(wanted, len(types), self.name)
-        found, _ = keys.rows(self.connection, self.captured, types, wanted)
+        images, _ = keys.rows(self.connection, self.captured, types, wanted)
         absent = keys.images(self.connection, self.captured, types, wanted, absent=True)
-        return found, keys.as_rows(self.captured, absent)
+        return images, keys.as_rows(self.captured, absent)
 
     @override
     def end(self) -> int:

@@ -60,11 +60,11 @@ def side_by_side(
 
 def shared_out(members: Iterable[PartitionMember], pieces: int) -> list[list[Part]]:
     """The blocks of all members, one after another, in at most so many pieces of even size."""
-    found = list(members)
-    step = max(-(-sum(member.blocks for member in found) // pieces), 1)
-    shared: list[list[Part]] = [[(member, Blocks()) for member in found if member.is_foreign]]
+    all_members = list(members)
+    step = max(-(-sum(member.blocks for member in all_members) // pieces), 1)
+    shared: list[list[Part]] = [[(member, Blocks()) for member in all_members if member.is_foreign]]
     room = step
-    for member in found:
+    for member in all_members:
         first = 0
         while first < member.blocks:
             if not room:

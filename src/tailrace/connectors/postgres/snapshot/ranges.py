@@ -74,14 +74,14 @@ WHOLE = Blocks()
 
 def primary_key(connection: psycopg.Connection, table: TableId) -> tuple[PrimaryKeyColumn, ...]:
     """The primary key of a table, or of one with partitions; none of one with children, which may repeat keys."""
-    found = connection.execute(
+    key_row = connection.execute(
         "SELECT c.oid::int8 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         "WHERE n.nspname = %s AND c.relname = %s AND (c.relkind = 'p' OR c.relkind = 'r' AND NOT c.relhassubclass)",
         [table.schema, table.table],
     ).fetchone()
-    if found is None:
+    if key_row is None:
         return ()
-    (oid,) = found
+    (oid,) = key_row
     names = list(table_keys(connection, [oid])[oid].primary)
     rows = connection.execute(
         "SELECT a.attname, format_type(a.atttypid, -1), CASE WHEN a.attcollation = t.typcollation THEN NULL "
@@ -157,7 +157,7 @@ def key_ranges(
         condition=PrimaryKeyRange(key, above).condition(),
         pieces=sql.Literal(pieces),
     )
-    borders: list[PagingKey] = [tuple(found) for found in connection.execute(query)]
+    borders: list[PagingKey] = [tuple(border) for border in connection.execute(query)]
     return [PrimaryKeyRange(key, low, high) for low, high in zip([above, *borders], [*borders, None], strict=True)]
 
 
@@ -172,8 +172,8 @@ def _row(key: tuple[PrimaryKeyColumn, ...]) -> sql.Composable:
 
 
 def _where(conditions: Iterable[sql.Composable]) -> sql.Composable:
-    found = list(conditions)
-    return sql.SQL(" WHERE ") + sql.SQL(" AND ").join(found) if found else sql.SQL("")
+    all_conditions = list(conditions)
+    return sql.SQL(" WHERE ") + sql.SQL(" AND ").join(all_conditions) if all_conditions else sql.SQL("")
 
 
 def _regclass(connection: psycopg.Connection, table: TableId) -> str:

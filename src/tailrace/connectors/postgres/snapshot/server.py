@@ -62,16 +62,16 @@ class PostgresSnapshots(OnDemandSnapshots):
 
     @override
     def tables(self, config: Config) -> list[TableId]:
-        found: list[TableId] = self._ask(lambda connection: Catalog(connection, config).tables())
-        return found
+        tables: list[TableId] = self._ask(lambda connection: Catalog(connection, config).tables())
+        return tables
 
     @override
     def sizes(self, config: Config) -> list[tuple[str, int]]:
         def sized(connection: psycopg.Connection) -> list[tuple[str, int]]:
             return [(str(table), _size(connection, table)) for table in splits.to_read(connection, config)]
 
-        found: list[tuple[str, int]] = self._ask(sized)
-        return found
+        sizes: list[tuple[str, int]] = self._ask(sized)
+        return sizes
 
     @override
     def open_at_log(self, config: Config, start: Reached, end: Reached) -> Export:
@@ -104,10 +104,10 @@ class PostgresSnapshots(OnDemandSnapshots):
 
     @override
     def new_signals(self, handled: tuple[Mark, ...]) -> tuple[list[Signal], tuple[Mark, ...]]:
-        found: tuple[list[Signal], tuple[Mark, ...]] = self._ask(
+        signals: tuple[list[Signal], tuple[Mark, ...]] = self._ask(
             lambda connection: self._signals.new(connection, handled)
         )
-        return found
+        return signals
 
     @override
     def chunks(self, config: Config) -> AbstractContextManager[Session | None]:
@@ -119,10 +119,10 @@ class PostgresSnapshots(OnDemandSnapshots):
 
     @override
     def existing(self, tables: Sequence[TableId]) -> list[TableId]:
-        def found(connection: psycopg.Connection) -> list[TableId]:
+        def existing(connection: psycopg.Connection) -> list[TableId]:
             return [table for table in tables if connection.execute(_EXISTS, [table.schema, table.table]).rowcount]
 
-        present: list[TableId] = self._ask(found)
+        present: list[TableId] = self._ask(existing)
         return present
 
     @override

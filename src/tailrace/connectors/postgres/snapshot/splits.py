@@ -90,10 +90,10 @@ class PostgresCuts(Cuts):
                 # Before tasks fail of it, and before it becomes part of COPY.
                 select = as_table(self._catalog, captured, select, origin)
             cut = _ranges(self._catalog, captured, select, self._place, resumed)
-            found = _table_splits(self._connection, self._moment, captured, cut)
-        if not found:
+            splits = _table_splits(self._connection, self._moment, captured, cut)
+        if not splits:
             self._empty[table] = captured.schema
-        return found
+        return splits
 
     @override
     def has_rows(self, split: SnapshotSplit) -> bool:

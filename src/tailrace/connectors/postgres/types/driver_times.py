@@ -25,9 +25,9 @@ _ERA_YEARS, _ERA_DAYS = 400, 146097
 
 def date_as_read(text: pa.Array) -> pa.Array:
     """The text of dates without their era, and past the days that Java's calendar skips; infinities as they are."""
-    known = pc.replace_substring(text, " BC", "")
-    known = pc.replace_substring_regex(known, "^1582-10-1([0-4])$", r"1582-10-2\1")
-    return pc.replace_substring_regex(known, "^1582-10-0([5-9])$", r"1582-10-1\1")
+    shown = pc.replace_substring(text, " BC", "")
+    shown = pc.replace_substring_regex(shown, "^1582-10-1([0-4])$", r"1582-10-2\1")
+    return pc.replace_substring_regex(shown, "^1582-10-0([5-9])$", r"1582-10-1\1")
 
 
 def as_read_from_arrays(name: str, text: pa.Array) -> pa.Array:

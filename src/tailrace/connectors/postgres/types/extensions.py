@@ -46,15 +46,15 @@ def hstore_json(text: pa.Array) -> pa.Array:
 
 def _pairs(text: str) -> dict[str, str | None]:
     """Keys and values in the order in which a Java HashMap lists them, which is how Debezium prints them."""
-    found: dict[str, str | None] = {}
+    pairs: dict[str, str | None] = {}
     place = 0
     while place < len(text):
         pair = _PAIR.match(text, place)
         if pair is None:
             raise DecodeError("an hstore value is not what the server prints")
-        found[_plain(pair[1])] = None if pair[2] is None else _plain(pair[2])
+        pairs[_plain(pair[1])] = None if pair[2] is None else _plain(pair[2])
         place = pair.end()
-    return {key: found[key] for key in map_order(list(found))}
+    return {key: pairs[key] for key in map_order(list(pairs))}
 
 
 def _plain(quoted: str) -> str:

@@ -29,13 +29,13 @@ def array_type(item: ValueType, delimiter: str) -> ValueType:
     def convert(text: pa.Array) -> pa.Array:
         text = as_string(text)
         other = pc.match_substring_regex(text, _OTHERS).fill_null(False)
-        found = arrays.elements(pc.if_else(other, pa.scalar("{}"), text), delimiter).lists
-        values = item.convert(found.values)
+        element_lists = arrays.elements(pc.if_else(other, pa.scalar("{}"), text), delimiter).lists
+        values = item.convert(element_lists.values)
         if is_held(item.arrow):
-            other = pc.or_(other, _with_others(found, values))
+            other = pc.or_(other, _with_others(element_lists, values))
             values = value_of(values)
-        nulls = pc.or_(other, found.is_null())
-        lists = pa.ListArray.from_arrays(found.offsets, values, type=pa.list_(plain), mask=nulls)
+        nulls = pc.or_(other, element_lists.is_null())
+        lists = pa.ListArray.from_arrays(element_lists.offsets, values, type=pa.list_(plain), mask=nulls)
         return held(lists, _texts(text, other, item, delimiter) if pc.any(other).as_py() else None)
 
     schema = ConnectSchema("array", items=item.schema.with_(optional=True))

@@ -114,8 +114,8 @@ def with_extensions(convert: Callable[[pa.Array], pa.StructArray]) -> ValueType:
     """The type of PostGIS' geometries in version 2 of the schema; they have no extensions."""
 
     def converted(text: pa.Array) -> pa.StructArray:
-        found = convert(text)
-        return _geometries(found.field(0), text, pa.nulls(len(found), _TAGS_TYPE), found.field(1))
+        parsed = convert(text)
+        return _geometries(parsed.field(0), text, pa.nulls(len(parsed), _TAGS_TYPE), parsed.field(1))
 
     return ValueType(_GEOMETRY, _GEOMETRY_TYPE, converted)
 
@@ -133,9 +133,9 @@ def _numbers(text: pa.Array, count: int | None = None) -> tuple[Numbers, Places]
 def _columns(text: pa.Array, count: int) -> list[pa.Array]:
     """The numbers of each text, as so many columns; null where the text is null."""
     numbers, counts = _numbers(text, count)
-    found = numbers.reshape(-1, count)
+    by_text = numbers.reshape(-1, count)
     places = pa.array(np.cumsum(counts // count) - 1, mask=text.is_null().to_numpy(zero_copy_only=False))
-    return [pa.array(found[:, place], from_pandas=False).take(places) for place in range(count)]
+    return [pa.array(by_text[:, place], from_pandas=False).take(places) for place in range(count)]
 
 
 def _line_strings(numbers: Numbers, points: Places, text: pa.Array) -> pa.Array:

@@ -329,11 +329,11 @@ def _interval_numbers(text: pa.Array) -> tuple[npt.NDArray[np.float64], ...]:
 def _outermost(about: npt.NDArray[np.float64], values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Values as integers, or the outermost ones where they are beyond these by what they are about."""
     # The largest double below 2^63 is 2^63 - 1024. So near to it a double does not tell whether an integer is beyond.
-    found = np.clip(about, -(2.0**63), 2.0**63 - 1024).astype(np.int64)
+    integers = np.clip(about, -(2.0**63), 2.0**63 - 1024).astype(np.int64)
     is_within = np.abs(about) < 2.0**63 - 4096
-    found[is_within] = values[is_within].astype(np.int64)
-    found[about >= 2.0**63] = LARGEST
-    return found
+    integers[is_within] = values[is_within].astype(np.int64)
+    integers[about >= 2.0**63] = LARGEST
+    return integers
 
 
 def interval_text(text: pa.Array) -> pa.Array:

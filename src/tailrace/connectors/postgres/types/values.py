@@ -120,10 +120,10 @@ def value_type(pg: PgType, modifier: int, config: Config, *, in_log: bool = True
     """
     if pg.element is not None:
         return _array(pg.element, modifier, config)
-    known = _scalar(pg, modifier, config, in_log=in_log)
-    if known is None and config[INCLUDE_UNKNOWN_DATATYPES]:
+    type_ = _scalar(pg, modifier, config, in_log=in_log)
+    if type_ is None and config[INCLUDE_UNKNOWN_DATATYPES]:
         return _unmapped(pg, config)
-    return known
+    return type_
 
 
 def _scalar(pg: PgType, modifier: int, config: Config, *, in_log: bool) -> ValueType | None:
@@ -200,18 +200,18 @@ def _array(element: PgType, modifier: int, config: Config) -> ValueType | None:
     keeps_times = element.name == "timetz" and precision_mode(config) == STRUCTURED
 
     def convert(text: pa.Array) -> pa.Array:
-        found = arrays.elements(text, delimiter)
-        if found.nested:
-            _tell_nested(found.nested, strict)
-        values, null = found.lists.values, found.lists.is_null()
+        parsed = arrays.elements(text, delimiter)
+        if parsed.nested:
+            _tell_nested(parsed.nested, strict)
+        values, null = parsed.lists.values, parsed.lists.is_null()
         if required and values.null_count:
-            null = pc.or_(null, _having(found.lists, values.is_null(), _REQUIRED, strict))
+            null = pc.or_(null, _having(parsed.lists, values.is_null(), _REQUIRED, strict))
         if element.name == "numeric" and Fault.NUMBERS_WITHOUT_NAN in faults:
-            null = pc.or_(null, _having(found.lists, _without_number(values), "NaN or infinity", strict))
+            null = pc.or_(null, _having(parsed.lists, _without_number(values), "NaN or infinity", strict))
         if Fault.DRIVER_TIMES in faults and not keeps_times:
             values = as_read_from_arrays(element.name, values)
         mask = null if null.true_count else None
-        return pa.ListArray.from_arrays(found.lists.offsets, item.convert(values), type=arrow, mask=mask)
+        return pa.ListArray.from_arrays(parsed.lists.offsets, item.convert(values), type=arrow, mask=mask)
 
     return ValueType(
         ConnectSchema("array", items=item.schema.with_(optional=not required)),
@@ -235,12 +235,12 @@ def _without_number(values: pa.Array) -> pa.Array:
 def _having(lists: pa.ListArray, is_found: pa.Array, what: str, strict: bool) -> pa.Array:
     """Which arrays have such an element: the reference engine makes these null as a whole."""
     parents = pc.list_parent_indices(lists).filter(pc.fill_null(is_found, False))
-    found = pc.is_in(pa.array(range(len(lists)), parents.type), parents)
-    if found.true_count and strict:
+    with_such = pc.is_in(pa.array(range(len(lists)), parents.type), parents)
+    if with_such.true_count and strict:
         raise DecodeError(f"an array has {what}")
-    if found.true_count:
-        became_null(found.true_count, f"arrays with {what}")
-    return found
+    if with_such.true_count:
+        became_null(with_such.true_count, f"arrays with {what}")
+    return with_such
 
 
 def _tell_nested(count: int, strict: bool) -> None:

@@ -56,7 +56,7 @@ def _pause(connection: Connection, place: Platform, database: str) -> float:
         f"WHERE job_type = N'capture' AND database_id = DB_ID({text(database)})"
     )
     try:
-        found = connection.value(query) if place.has_agent else None
+        pause = connection.value(query) if place.has_agent else None
     except FAILURES.driver_error:
         return place.pause_s
-    return place.pause_s if found is None else float(found)
+    return place.pause_s if pause is None else float(pause)

@@ -67,8 +67,8 @@ def end_of_transactions(connection: Connection, database: str, start: str, end: 
         f"FROM {name(database)}.cdc.lsn_time_mapping WHERE start_lsn > {literal_of(start)} AND tran_id <> 0x00 "
         "ORDER BY start_lsn) AS transactions"
     )
-    ((found, last),) = connection.rows(query)
-    return end if found < most else min(end, text_of(last))
+    ((count, last),) = connection.rows(query)
+    return end if count < most else min(end, text_of(last))
 
 
 def commit(connection: Connection, database: str, lsn: str) -> str | None:

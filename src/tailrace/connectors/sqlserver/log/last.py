@@ -15,7 +15,7 @@ _FIELDS = "[__$start_lsn], [__$seqval], [__$operation]"
 
 def last_change(connection: Connection, instances: Sequence[Instance], until: str) -> LastChange | None:
     """The last change of these instances up to a commit, None if there is none."""
-    found: LastChange | None = None
+    latest: LastChange | None = None
     for instance in instances:
         own = until if instance.stop is None else min(until, instance.stop)
         sign = "<=" if own == until else "<"
@@ -25,6 +25,6 @@ def last_change(connection: Connection, instances: Sequence[Instance], until: st
         )
         for commit, change, kind in rows:
             each = LastChange(text_of(commit), text_of(change), 2 if kind == AFTER else 1)
-            if found is None or (each.commit, each.change or "") > (found.commit, found.change or ""):
-                found = each
-    return found
+            if latest is None or (each.commit, each.change or "") > (latest.commit, latest.change or ""):
+                latest = each
+    return latest

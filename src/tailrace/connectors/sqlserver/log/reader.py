@@ -49,8 +49,8 @@ class InstanceTable(ChangeTable):
     from_start: bool = False
 
     @override
-    def rows(self, found: Block) -> ChangeRows:
-        commit, change, kinds, masks, times, minutes, *values = found
+    def rows(self, block: Block) -> ChangeRows:
+        commit, change, kinds, masks, times, minutes, *values = block
         kind, masks = kinds.cast(pa.int64()).to_numpy(), masks.cast(pa.binary())
         return ChangeRows(
             commit=texts_of(commit, LSN_BYTES),
@@ -63,9 +63,9 @@ class InstanceTable(ChangeTable):
             mask=masks,
         )
 
-    def _with_gaps(self, found: pa.StructArray, values: Block, kind: Ints, masks: pa.Array) -> pa.StructArray:
+    def _with_gaps(self, row_images: pa.StructArray, values: Block, kind: Ints, masks: pa.Array) -> pa.StructArray:
         """The images with null where an update has no value: a mask may have made a text of it."""
-        arrays = found.flatten()
+        arrays = row_images.flatten()
         is_update = np.isin(kind, (BEFORE, AFTER)).tolist()
         for place, ordinal in self.ordinals.items():
             if values[place].null_count:
@@ -76,25 +76,25 @@ class InstanceTable(ChangeTable):
                     )
                 ]
                 arrays[place] = pc.if_else(pa.array(gaps), pa.scalar(None, arrays[place].type), arrays[place])
-        return pa.StructArray.from_arrays(arrays, fields=list(found.type))
+        return pa.StructArray.from_arrays(arrays, fields=list(row_images.type))
 
     @override
-    def incomplete(self, found: ChangeTableRows) -> Mapping[str, pa.Array]:
+    def incomplete(self, changes: ChangeTableRows) -> Mapping[str, pa.Array]:
         if not self.ordinals:
             return {}
         columns = self.captured.schema.columns
-        untouched = self._untouched(found)
-        nothing = pa.array(np.zeros(len(found), np.bool_))
+        untouched = self._untouched(changes)
+        nothing = pa.array(np.zeros(len(changes), np.bool_))
         flags = [
-            pc.and_(untouched[place], pc.is_null(found.after.field(place))) if place in untouched else nothing
+            pc.and_(untouched[place], pc.is_null(changes.after.field(place))) if place in untouched else nothing
             for place in range(len(columns))
         ]
         unchanged = pa.StructArray.from_arrays(flags, names=[column.name for column in columns])
-        return {"before": self._with_placeholders(found.before, untouched), "unchanged": unchanged}
+        return {"before": self._with_placeholders(changes.before, untouched), "unchanged": unchanged}
 
-    def _untouched(self, found: ChangeTableRows) -> dict[int, pa.Array]:
+    def _untouched(self, changes: ChangeTableRows) -> dict[int, pa.Array]:
         """For the place of each such column, which rows are updates that did not touch it."""
-        masks, is_update = found.mask.to_pylist(), (found.rows == 2).tolist()
+        masks, is_update = changes.mask.to_pylist(), (changes.rows == 2).tolist()
         return {
             place: pa.array(
                 [
@@ -149,17 +149,19 @@ def _placeholders(
     captured: CapturedTable, large: Mapping[int, ColumnInfo], raw: bytes, *, is_masked: bool
 ) -> dict[int, pa.Scalar]:
     """What stands in images for untouched values of the columns at these places: plain, or as a fault masks it."""
-    found = {}
+    placeholders = {}
     for place, info in large.items():
         given, kind = captured.schema.columns[place].placeholder, captured.types[place]
         if given is not None:
-            found[place] = pa.scalar(given)
+            placeholders[place] = pa.scalar(given)
             continue
         plain = kind
         if info.value is not None and info.value.arrow == kind.arrow and not is_masked:
             plain = info.value
-        found[place] = plain.convert(pa.array([raw if info.type.name == "image" else raw.decode(errors="replace")]))[0]
-    return found
+        placeholders[place] = plain.convert(
+            pa.array([raw if info.type.name == "image" else raw.decode(errors="replace")])
+        )[0]
+    return placeholders
 
 
 def _with_placeholders(captured: CapturedTable, placeholders: Mapping[int, pa.Scalar]) -> CapturedTable:

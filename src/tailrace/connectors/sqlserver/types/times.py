@@ -65,11 +65,11 @@ def temporal_type(name: str, scale: int, config: Config) -> ValueType:
 def _binary(name: str, digits: int, convert: Convert) -> Binary | None:
     """The driver's own values, where these have all digits."""
     is_exact = name == "date" or digits <= _DRIVERS_DIGITS
-    return Binary("{}", lambda found: convert(pc.cast(found, pa.string()))) if is_exact else None
+    return Binary("{}", lambda values: convert(pc.cast(values, pa.string()))) if is_exact else None
 
 
 def _structured_type(name: str, digits: int) -> ValueType:
-    """See `temporal_type`; by time.precision.mode=structured."""
+    """A column of one of TYPES under time.precision.mode=structured."""
 
     def moments(text: pa.Array) -> pa.StructArray:
         days, ticks = structured.split_days(_ticks(text), _DAY_TICKS)
@@ -86,14 +86,14 @@ def _structured_type(name: str, digits: int) -> ValueType:
         return replace(zoned, text=_TEXT[name])
     kinds: dict[str, tuple[str, Convert]] = {"date": (structured.DATE, dates), "time": (structured.TIME, clocks)}
     kind, convert = kinds.get(name, (structured.TIMESTAMP, moments))
-    found = structured.structured_type(kind, convert, digits)
-    return replace(found, text=_TEXT[name], binary=_binary(name, digits, convert))
+    structured_kind = structured.structured_type(kind, convert, digits)
+    return replace(structured_kind, text=_TEXT[name], binary=_binary(name, digits, convert))
 
 
 def _zoned(text: pa.Array, digits: int) -> pa.StructArray:
     """DATETIMEOFFSET by the parts of its own clock, and its offset."""
-    found = _offset_parts(text)
-    day, clock, fraction, offset = (pc.struct_field(found, name) for name in ("day", "time", "digits", "offset"))
+    parts = _offset_parts(text)
+    day, clock, fraction, offset = (pc.struct_field(parts, name) for name in ("day", "time", "digits", "offset"))
     days, ticks = structured.split_days(_ticks(join(day, " ", clock, fraction)), _DAY_TICKS)
     hours, minutes = (pc.cast(pc.utf8_slice_codeunits(offset, at, at + 2), pa.int32()) for at in (1, 4))
     seconds = pc.add(pc.multiply(hours, 3600), pc.multiply(minutes, 60))
@@ -112,8 +112,8 @@ def default_text(text: str, name: str) -> str:
 
     A time of day is taken from a DATE, a day from a TIME. (SqlServerDefaultValueConverter has the server parse it.)
     """
-    text = _MONTH_FIRST.sub(lambda found: f"{found[3]}-{int(found[1]):02}-{int(found[2]):02}", text.strip())
-    text = _HALF_DAY.sub(lambda found: f"{int(found[1]) % 12 + 12 * (found[3] in 'pP'):02}{found[2] or ':00'}", text)
+    text = _MONTH_FIRST.sub(lambda match: f"{match[3]}-{int(match[1]):02}-{int(match[2]):02}", text.strip())
+    text = _HALF_DAY.sub(lambda match: f"{int(match[1]) % 12 + 12 * (match[3] in 'pP'):02}{match[2] or ':00'}", text)
     day = _DAY.match(text)
     if day is None or name not in ("date", "time"):
         return text

@@ -163,14 +163,14 @@ def _decimal(precision: int, scale: int, text: str, config: Config) -> ValueType
 def _binary(config: Config) -> ValueType:
     kind = binary_type(config)
     convert = kind.convert
-    return replace(kind, convert=lambda found: convert(_octets(found)), literals=True)
+    return replace(kind, convert=lambda values: convert(_octets(values)), literals=True)
 
 
-def _octets(found: pa.Array) -> pa.Array:
+def _octets(values: pa.Array) -> pa.Array:
     """Of bytes, or of the hexadecimal digits of a default."""
-    return hex_bytes(found) if pa.types.is_string(found.type) else pc.cast(found, pa.binary())
+    return hex_bytes(values) if pa.types.is_string(values.type) else pc.cast(values, pa.binary())
 
 
-def _booleans(found: pa.Array) -> pa.Array:
+def _booleans(values: pa.Array) -> pa.Array:
     """Of bits, or of the text of a default."""
-    return pc.equal(as_string(found), "1") if pa.types.is_string(found.type) else pc.cast(found, pa.bool_())
+    return pc.equal(as_string(values), "1") if pa.types.is_string(values.type) else pc.cast(values, pa.bool_())

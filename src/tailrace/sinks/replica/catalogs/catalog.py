@@ -35,22 +35,22 @@ def put(catalog: Catalog, entry: CatalogEntry) -> None:
     A table that somebody else has registered for the same files is left as it is. Raises TableError for another table
     of that name.
     """
-    known = catalog.find(entry.name)
-    if known is None:
+    current = catalog.find(entry.name)
+    if current is None:
         catalog.create(entry)
-    elif not known.is_at(entry.location) or known.table not in (None, entry.table):
+    elif not current.is_at(entry.location) or current.table not in (None, entry.table):
         raise TableError(
-            f"the catalog has another table of the name {entry.name}, at {known.location or 'no place of its own'}",
+            f"the catalog has another table of the name {entry.name}, at {current.location or 'no place of its own'}",
             where=entry.table,
             remedy="drop or rename that one in the catalog; this table is registered within ten minutes then, or at "
             "the next start. Or set another `namespace`",
         )
-    elif known.table is not None and known.digest != entry.digest:
+    elif current.table is not None and current.digest != entry.digest:
         catalog.change(entry)
 
 
 def take_away(catalog: Catalog, name: str, table: str, location: str) -> None:
     """Remove the entry of a table that this replica has registered; one of somebody else stays."""
-    known = catalog.find(name)
-    if known is not None and known.table == table and known.is_at(location):
+    current = catalog.find(name)
+    if current is not None and current.table == table and current.is_at(location):
         catalog.drop(name)

@@ -61,9 +61,9 @@ class Glue(Catalog):
     @override
     def change(self, entry: CatalogEntry) -> None:
         """Glue keeps the versions before, unless it is told not to."""
-        known = self._table(entry.name) or {}
+        before = self._table(entry.name) or {}
         with self._asking() as client:
-            table = _input(entry, known.get("Parameters", {}))
+            table = _input(entry, before.get("Parameters", {}))
             client.update_table(**self._in(), TableInput=table, SkipArchive=True)
 
     @override
@@ -74,11 +74,11 @@ class Glue(Catalog):
     def _table(self, name: str) -> dict[str, Any] | None:
         with self._asking() as client:
             try:
-                found: dict[str, Any] = client.get_table(**self._in(), Name=name)["Table"]
+                table: dict[str, Any] = client.get_table(**self._in(), Name=name)["Table"]
             except client.exceptions.EntityNotFoundException:
                 client.get_database(**self._of())  # which says so if it is the database that is missing
                 return None
-            return found
+            return table
 
     def _try(self, call: Callable[..., object]) -> None:
         """Try a right on the table that nobody has. Raises ClientError where it is missing."""

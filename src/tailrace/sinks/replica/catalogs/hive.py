@@ -74,8 +74,8 @@ class Hive(Catalog):
     def change(self, entry: CatalogEntry) -> None:
         """Types that the metastore takes for incompatible are changed by another table in its place."""
         with self._asking() as client:
-            known = self._table(client, entry.name)
-            others = {} if known is None else dict(known.parameters or {})
+            before = self._table(client, entry.name)
+            others = {} if before is None else dict(before.parameters or {})
             try:
                 self._drop_keys(client, entry.name)
                 table = self._made(entry, others)
@@ -123,8 +123,8 @@ class Hive(Catalog):
         )
 
     def _drop_keys(self, client: Client, name: str) -> None:
-        found = client.get_primary_keys(PrimaryKeysRequest(self._database, name)).primaryKeys
-        for constraint in {each.pk_name for each in found}:
+        keys = client.get_primary_keys(PrimaryKeysRequest(self._database, name)).primaryKeys
+        for constraint in {each.pk_name for each in keys}:
             client.drop_constraint(DropConstraintRequest(self._database, name, constraint))
 
     def _add_key(self, client: Client, entry: CatalogEntry) -> None:

@@ -26,9 +26,9 @@ def problem(properties: Mapping[str, object], namespace: str | None) -> str | No
     kind = str(properties.get("type"))
     if kind not in TYPES:
         return f"catalog.type should be {', '.join(sorted(TYPES))}; Delta tables are registered in no other catalog"
-    known, needed, levels, _ = TYPES[kind]
-    for name in sorted(properties.keys() - {"type", *known}):
-        near = difflib.get_close_matches(name, known, n=1)
+    names, needed, levels, _ = TYPES[kind]
+    for name in sorted(properties.keys() - {"type", *names}):
+        near = difflib.get_close_matches(name, names, n=1)
         return f"catalog.{name}: unknown key" + (f"; did you mean {near[0]}?" if near else "")
     if missing := sorted(needed - properties.keys()):
         return f"catalog.{missing[0]} is missing, which a catalog of type {kind} needs"

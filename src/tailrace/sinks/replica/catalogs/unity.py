@@ -43,8 +43,8 @@ class Unity(Catalog):
 
     @override
     def find(self, name: str) -> CatalogTable | None:
-        found = self._ask("GET", self._path(name), may_lack=True)
-        return None if found is None else CatalogTable.of(found.get("storage_location"), found.get("properties") or {})
+        table = self._ask("GET", self._path(name), may_lack=True)
+        return None if table is None else CatalogTable.of(table.get("storage_location"), table.get("properties") or {})
 
     @override
     def create(self, entry: CatalogEntry) -> None:
@@ -134,7 +134,7 @@ def _column(column: EntryColumn, place: int) -> dict[str, Any]:
 def _said(answer: httpx.Response) -> str:
     """What the server says of an error, in its own form or in another one's."""
     try:
-        found = answer.json()
+        content = answer.json()
     except ValueError:
         return answer.text[:200] or answer.reason_phrase
-    return str(found.get("message", found)) if isinstance(found, dict) else str(found)
+    return str(content.get("message", content)) if isinstance(content, dict) else str(content)

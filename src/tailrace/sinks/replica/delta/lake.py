@@ -42,10 +42,10 @@ class DeltaLake(Lake):
     def names(self) -> frozenset[str]:
         try:
             files = fs.PyFileSystem(DeltaStorageHandler(self.root, dict(self.options)))
-            found = files.get_file_info(fs.FileSelector(self.folder, allow_not_found=True))
+            infos = files.get_file_info(fs.FileSelector(self.folder, allow_not_found=True))
         except TableNotFoundError:  # nothing was written yet
             return frozenset()
-        return frozenset(info.base_name for info in found if info.type == fs.FileType.Directory)
+        return frozenset(info.base_name for info in infos if info.type == fs.FileType.Directory)
 
     @override
     def open(self, name: str) -> Delta | None:

@@ -94,9 +94,9 @@ class Delta(Table):
         """Most often the first one is enough."""
         seen = 0
         for limit in (1, 16, 256, None):
-            found = self.table.history(limit)
-            yield from map(_commit, found[seen:])
-            seen = len(found)
+            commits = self.table.history(limit)
+            yield from map(_commit, commits[seen:])
+            seen = len(commits)
             if limit is None or seen < limit:
                 return
 
@@ -251,13 +251,13 @@ def _refuse_features(table: DeltaTable) -> None:
     protocol, configuration = table.protocol(), table.metadata().configuration
     features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
     mapping = configuration.get("delta.columnMapping.mode") or "none"
-    found = [name for name in ("deletionVectors",) if name in features]
-    found += ["columnMapping"] if mapping != "none" else []
-    if found:
+    unfit = [name for name in ("deletionVectors",) if name in features]
+    unfit += ["columnMapping"] if mapping != "none" else []
+    if unfit:
         raise LakeError(
-            f"another program has given the table {table.table_uri} Delta's feature {' and '.join(found)}, with which "
+            f"another program has given the table {table.table_uri} Delta's feature {' and '.join(unfit)}, with which "
             "deltalake does not keep all values",
-            f"remove it with Delta for Spark (ALTER TABLE ... DROP FEATURE {found[0]}), or move the table away; then "
+            f"remove it with Delta for Spark (ALTER TABLE ... DROP FEATURE {unfit[0]}), or move the table away; then "
             "run `tailrace retry`",
         )
 

@@ -60,51 +60,51 @@ def stored(schema: pa.Schema) -> pa.Schema:
     return arrow(fitted(schema, None, 0))
 
 
-def fitted(schema: pa.Schema, known: Schema | None, last_id: int) -> Schema:
+def fitted(schema: pa.Schema, current: Schema | None, last_id: int) -> Schema:
     """A schema of these columns; those that a known one has keep their ids, and new ones get ids after `last_id`.
 
     Raises LakeError for a type that Iceberg does not have.
     """
     ids = count(last_id + 1)
-    fields = {} if known is None else {field.name: field for field in known.fields}
+    fields = {} if current is None else {field.name: field for field in current.fields}
     return Schema(*(_kept(field, fields.get(field.name), ids) for field in schema))
 
 
-def promotes(schema: pa.Schema, known: Schema) -> bool:
+def promotes(schema: pa.Schema, current: Schema) -> bool:
     """Whether the columns of a schema can have their types without writing a row again."""
-    fields = {field.name: field for field in known.fields}
+    fields = {field.name: field for field in current.fields}
     return all(field.name in fields and _goes(fields[field.name].field_type, field.type) for field in schema)
 
 
-def reshaped(known: Schema, names: Sequence[str], new_names: Sequence[str]) -> Schema:
+def reshaped(current: Schema, names: Sequence[str], new_names: Sequence[str]) -> Schema:
     """The columns of these names alone, under new ones."""
-    fields = {field.name: field for field in known.fields}
+    fields = {field.name: field for field in current.fields}
     pairs = zip(names, new_names, strict=True)
     return Schema(*(fields[old].model_copy(update={"name": new}) for old, new in pairs))
 
 
-def _kept(field: pa.Field, known: NestedField | None, ids: Iterator[int]) -> NestedField:
+def _kept(field: pa.Field, current: NestedField | None, ids: Iterator[int]) -> NestedField:
     doc = _doc(field)
-    if known is not None and _goes(known.field_type, field.type):
-        kind = known.field_type
+    if current is not None and _goes(current.field_type, field.type):
+        kind = current.field_type
         if not kind.is_struct and isinstance(kind, IntegerType | FloatType | DecimalType):
             kind = _type(field.type, ids)
-        return NestedField(known.field_id, field.name, kind, required=False, doc=doc)
+        return NestedField(current.field_id, field.name, kind, required=False, doc=doc)
     return NestedField(next(ids), field.name, _type(field.type, ids), required=False, doc=doc)
 
 
-def _goes(known: IcebergType, wanted: pa.DataType) -> bool:
+def _goes(current: IcebergType, wanted: pa.DataType) -> bool:
     """Whether a column of one type may have another one without rewriting its values."""
-    if isinstance(known, DecimalType) and pa.types.is_decimal(wanted):
-        return bool(known.scale == wanted.scale and known.precision <= wanted.precision)
-    if arrow_type(known) == arrow_type(_type(wanted, count())):
+    if isinstance(current, DecimalType) and pa.types.is_decimal(wanted):
+        return bool(current.scale == wanted.scale and current.precision <= wanted.precision)
+    if arrow_type(current) == arrow_type(_type(wanted, count())):
         return True
-    return (type(known), type(_type(wanted, count()))) in _WIDE
+    return (type(current), type(_type(wanted, count()))) in _WIDE
 
 
 def _doc(field: pa.Field) -> str | None:
-    found = field.metadata or {}
-    names = [f"{name.decode()}={found[name].decode()}" for name in IS_WHOLE if name in found]
+    metadata = field.metadata or {}
+    names = [f"{name.decode()}={metadata[name].decode()}" for name in IS_WHOLE if name in metadata]
     return _DOC + ",".join(names) if names else None
 
 
@@ -160,10 +160,10 @@ def _type(kind: pa.DataType, ids: Iterator[int]) -> IcebergType:
         return MapType(key, _type(kind.key_type, ids), value, _type(kind.item_type, ids), value_required=False)
     if pa.types.is_struct(kind):
         return StructType(*(NestedField(next(ids), each.name, _type(each.type, ids), required=False) for each in kind))
-    found = next((plain for is_kind, plain in _KINDS if is_kind(kind)), None)
-    if found is None:
+    plain_type = next((plain for is_kind, plain in _KINDS if is_kind(kind)), None)
+    if plain_type is None:
         raise LakeError(f"Iceberg has no type for {kind}")
-    return found()
+    return plain_type()
 
 
 def _is_int(kind: pa.DataType) -> bool:

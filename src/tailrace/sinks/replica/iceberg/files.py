@@ -51,7 +51,7 @@ class Places:
 
 def dead_rows(table: Table, deletes: Iterable[DataFile]) -> dict[str, Positions]:
     """The positions of deleted rows by the paths of their files, ascending. Raises LakeError for other deletes."""
-    found: list[pa.Table] = []
+    deleted_rows: list[pa.Table] = []
     vectors: dict[str, Positions] = {}
     for file in deletes:
         if version_of(table) == VECTORS and is_vector(file):
@@ -63,10 +63,10 @@ def dead_rows(table: Table, deletes: Iterable[DataFile]) -> dict[str, Positions]
                 f"read ({file.file_path}); let that program rewrite the table's files"
             )
         with table.io.new_input(file.file_path).open() as stream:
-            found.append(pq.read_table(stream, columns=["file_path", "pos"], read_dictionary=["file_path"]))
-    if not found:
+            deleted_rows.append(pq.read_table(stream, columns=["file_path", "pos"], read_dictionary=["file_path"]))
+    if not deleted_rows:
         return vectors
-    every = pa.concat_tables(found).unify_dictionaries().combine_chunks()
+    every = pa.concat_tables(deleted_rows).unify_dictionaries().combine_chunks()
     paths = every.column("file_path").combine_chunks()
     codes, positions = paths.indices.to_numpy(), every.column("pos").to_numpy()
     order = np.lexsort((positions, codes))
@@ -166,7 +166,7 @@ class _Writer:
         self._writer.close()
         size = int(self._stream.tell())
         self._stream.close()
-        found = data_file_statistics_from_parquet_metadata(
+        statistics = data_file_statistics_from_parquet_metadata(
             self._metadata[0],
             compute_statistics_plan(self._schema, self._properties),
             parquet_path_to_id_mapping(self._schema),
@@ -182,5 +182,5 @@ class _Writer:
             spec_id=self._table.metadata.default_spec_id,
             equality_ids=None,
             key_metadata=None,
-            **found.to_serialized_dict(),
+            **statistics.to_serialized_dict(),
         )

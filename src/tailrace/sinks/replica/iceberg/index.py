@@ -129,14 +129,14 @@ class Index:
         """The rows of keys: the place of each one's key, and where it lies."""
         order = np.argsort(keys.hashes)
         left = np.ones(len(keys), bool)
-        found: list[tuple[np.ndarray, ...]] = [(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))]
+        parts: list[tuple[np.ndarray, ...]] = [(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))]
         for name in reversed(self.names):
             run, asked = self._runs[name], order[left[order]]
             of, at = matches(run, keys.take(asked))
             left[asked[of]] = False
             lives = run.numbers[at] != GONE
-            found.append((asked[of][lives], run.numbers[at][lives], run.positions[at][lives]))
-        places, numbers, positions = (np.concatenate(column) for column in zip(*found, strict=True))
+            parts.append((asked[of][lives], run.numbers[at][lives], run.positions[at][lives]))
+        places, numbers, positions = (np.concatenate(column) for column in zip(*parts, strict=True))
         return places, Places(self.files, numbers, positions)
 
     def add(self, keys: KeyHashes, file: str | None, positions: np.ndarray | None = None) -> None:

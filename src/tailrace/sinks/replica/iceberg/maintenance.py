@@ -155,21 +155,21 @@ class Files(Maintenance):
     def _needed(self) -> set[str]:
         """The paths of all files of the snapshots to be kept, and of the table's metadata."""
         metadata = self._table.metadata
-        found = {self._table.metadata_location, *(each.metadata_file for each in metadata.metadata_log)}
-        found |= {file.statistics_path for file in metadata.statistics}
+        paths = {self._table.metadata_location, *(each.metadata_file for each in metadata.metadata_log)}
+        paths |= {file.statistics_path for file in metadata.statistics}
         manifests: dict[str, ManifestFile] = {}
         for snapshot in self._kept():
-            found.add(snapshot.manifest_list)
+            paths.add(snapshot.manifest_list)
             manifests |= {each.manifest_path: each for each in manifests_of(self._table, snapshot)}
         for path, manifest in manifests.items():
-            found.add(path)
-            found |= {entry.data_file.file_path for entry in listed(self._table, manifest)}
-        return {self._local(path) for path in found}
+            paths.add(path)
+            paths |= {entry.data_file.file_path for entry in listed(self._table, manifest)}
+        return {self._local(path) for path in paths}
 
     def _listed(self, folder: str) -> list[fs.FileInfo]:
         system, path = self._place(folder)
-        found = system.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True))
-        return [info for info in found if info.type == fs.FileType.File]
+        infos = system.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True))
+        return [info for info in infos if info.type == fs.FileType.File]
 
     def _place(self, folder: str) -> tuple[fs.FileSystem, str]:
         io, location = self._table.io, f"{self._table.location().rstrip('/')}/{folder}"

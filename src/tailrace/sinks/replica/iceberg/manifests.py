@@ -72,20 +72,20 @@ def manifests_of(table: Table, snapshot: Snapshot | None) -> list[ManifestFile]:
 
 def entries(table: Table) -> list[ManifestEntry]:
     """The live entries of the newest snapshot: data files and delete files."""
-    found = manifests_of(table, table.current_snapshot())
-    return [entry for manifest in found for entry in listed(table, manifest)]
+    manifests = manifests_of(table, table.current_snapshot())
+    return [entry for manifest in manifests for entry in listed(table, manifest)]
 
 
 def listed(table: Table, manifest: ManifestFile) -> list[ManifestEntry]:
     """The live entries of a manifest. It never changes, and takes 10 ms to read, so those read last are kept."""
-    found = _READ.pop(manifest.manifest_path, None)
-    if found is None:
+    live = _READ.pop(manifest.manifest_path, None)
+    if live is None:
         is_newer = version_of(table) == VECTORS
-        found = _newer(table, manifest) if is_newer else manifest.fetch_manifest_entry(table.io)
-    _READ[manifest.manifest_path] = found
+        live = _newer(table, manifest) if is_newer else manifest.fetch_manifest_entry(table.io)
+    _READ[manifest.manifest_path] = live
     if len(_READ) > _MOST_READ:
         del _READ[next(iter(_READ))]
-    return found
+    return live
 
 
 def _newer(table: Table, manifest: ManifestFile) -> list[ManifestEntry]:
@@ -97,14 +97,14 @@ def _newer(table: Table, manifest: ManifestFile) -> list[ManifestEntry]:
         read_enums={0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
     ) as reader:
         read = [entry for entry in reader if entry.status != ManifestEntryStatus.DELETED]
-    found = [_inherit_from_manifest(entry, manifest) for entry in read]
+    inherited = [_inherit_from_manifest(entry, manifest) for entry in read]
     row, place = manifest._data[_FIRST_ROW], _FIELDS.index("first_row_id")
-    for entry in found:
+    for entry in inherited:
         is_data = entry.data_file.content == DataFileContent.DATA
         if is_data and row is not None and entry.data_file._data[place] is None:
             entry.data_file._data[place] = row
             row += entry.data_file.record_count
-    return found
+    return inherited
 
 
 def next_row(table: Table) -> int:

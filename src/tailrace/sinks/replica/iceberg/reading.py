@@ -30,20 +30,20 @@ def tables_of(table: Table, file: DataFile, schema: Schema) -> Iterator[pa.Table
         with table.io.new_input(file.file_path).open() as stream:
             parquet = pq.ParquetFile(stream, pre_buffer=True)
             fields = {_id(field): field for field in parquet.schema_arrow}
-            found = [fields.get(field.field_id) for field in schema.fields]
-            pairs = zip(found, schema.fields, strict=True)
-            if None not in fields and all(_is(there, wanted) for there, wanted in pairs):
-                yield from _read(parquet, found, arrow(schema))
+            in_file = [fields.get(field.field_id) for field in schema.fields]
+            pairs = zip(in_file, schema.fields, strict=True)
+            if None not in fields and all(_is(field_of_file, wanted) for field_of_file, wanted in pairs):
+                yield from _read(parquet, in_file, arrow(schema))
                 return
     scan = ArrowScan(table.metadata, table.io, schema, AlwaysTrue())
     for batch in scan.to_record_batches([FileScanTask(file)]):
         yield pa.Table.from_batches([batch]).cast(arrow(schema))
 
 
-def _read(parquet: pq.ParquetFile, found: list[pa.Field | None], types: pa.Schema) -> Iterator[pa.Table]:
-    for batch in parquet.iter_batches(_AT_A_TIME, columns=[field.name for field in found if field is not None]):
+def _read(parquet: pq.ParquetFile, in_file: list[pa.Field | None], types: pa.Schema) -> Iterator[pa.Table]:
+    for batch in parquet.iter_batches(_AT_A_TIME, columns=[field.name for field in in_file if field is not None]):
         columns = []
-        for field, wanted in zip(found, types, strict=True):
+        for field, wanted in zip(in_file, types, strict=True):
             if field is None:
                 columns.append(pa.chunked_array([pa.nulls(batch.num_rows, wanted.type)]))
             else:

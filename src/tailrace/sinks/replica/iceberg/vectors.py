@@ -55,8 +55,8 @@ def read_vector(table: Table, file: DataFile) -> Positions:
     with table.io.new_input(file.file_path).open() as stream:
         stream.seek(added_field(file, "content_offset"))
         blob = stream.read(added_field(file, "content_size_in_bytes"))
-    found = [np.empty(0, np.int64), *_bitmaps(blob[_LENGTH + len(_VECTOR) : -_CHECK])]
-    return np.concatenate(found)
+    positions = [np.empty(0, np.int64), *_bitmaps(blob[_LENGTH + len(_VECTOR) : -_CHECK])]
+    return np.concatenate(positions)
 
 
 def _bitmaps(data: bytes) -> Iterator[Positions]:

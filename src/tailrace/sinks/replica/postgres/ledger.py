@@ -129,11 +129,11 @@ class Ledger:
         newest: int,
         types: Mapping[str, str],
     ) -> State:
-        found = _COMMENT.search(comment or "")
-        if (found is None and not is_same) or (found is not None and found[1] != id_):
+        match = _COMMENT.search(comment or "")
+        if (match is None and not is_same) or (match is not None and match[1] != id_):
             raise LakeError(f"{self.namespace}.{relation} is a table that this replica has not made", _NOT_OURS)
-        words = (comment or "") if found is None else (comment or "")[: found.start()]
-        version = own if found is None else int(found[2])
+        words = (comment or "") if match is None else (comment or "")[: match.start()]
+        version = own if match is None else int(match[2])
         # One that was put back says an older version; what was noted since is of the one that is gone.
         version = newest if version == own else version
         schema = _schema(pa.ipc.read_schema(pa.py_buffer(columns)), types, relation)

@@ -106,13 +106,13 @@ def delete_equal(table: sql.Identifier, fields: Sequence[pa.Field], staged: sql.
     Rows are compared as texts, which a hash join can do where a null equals a null.
     """
     names, places = [identifier(each.name) for each in fields], range(len(fields))
-    there = _row([sql.SQL("t.{}").format(name) for name in names], fields)
+    row_values = _row([sql.SQL("t.{}").format(name) for name in names], fields)
     images = _row([sql.SQL("s.{}").format(_plain(at)) for at in places], fields)
     return sql.SQL(
         "DELETE FROM {table} WHERE ctid = ANY (ARRAY(SELECT place FROM (SELECT t.ctid AS place, s.{count} AS count, "
-        "row_number() OVER (PARTITION BY s.ctid) AS number FROM {table} t JOIN {staged} s ON {there} = {images}) alike "
+        "row_number() OVER (PARTITION BY s.ctid) AS number FROM {table} t JOIN {staged} s ON {row} = {images}) alike "
         "WHERE number <= -count))"
-    ).format(table=table, staged=staged, there=there, images=images, count=_plain(len(fields)))
+    ).format(table=table, staged=staged, row=row_values, images=images, count=_plain(len(fields)))
 
 
 @dataclass
@@ -179,8 +179,8 @@ def _compared(value: sql.Composable, field: pa.Field) -> sql.Composable:
 
 
 def _same(field: pa.Field, at: int) -> sql.Composed:
-    there = sql.SQL("t.{}").format(identifier(field.name))
-    return sql.SQL("{} = {}").format(*(_compared(each, field) for each in (there, _column(at))))
+    value = sql.SQL("t.{}").format(identifier(field.name))
+    return sql.SQL("{} = {}").format(*(_compared(each, field) for each in (value, _column(at))))
 
 
 def _row(columns: Sequence[sql.Composable], fields: Sequence[pa.Field]) -> sql.Composed:

@@ -97,9 +97,9 @@ class TargetTable(Table):
         seen = 0
         for limit in (_FEW_COMMITS, None):
             with transaction(self._place.conninfo) as connection:
-                found = self._place.ledger.commits(connection, self._state, limit)
-            yield from found[seen:]
-            seen = len(found)
+                commits = self._place.ledger.commits(connection, self._state, limit)
+            yield from commits[seen:]
+            seen = len(commits)
             if limit is None or seen < limit:
                 return
 

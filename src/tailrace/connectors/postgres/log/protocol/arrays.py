@@ -52,9 +52,9 @@ def elements(text: pa.Array, delimiter: str = ",") -> ArrayElements:
     return ArrayElements(pa.ListArray.from_arrays(offsets, texts, mask=mask), nested)
 
 
-def _merged(one: Ints, other: Ints) -> Ints:
+def _merged(ascending: Ints, other: Ints) -> Ints:
     """Two ascending arrays as one. A stable sort finds such runs, and takes a third of the time of another."""
-    return np.sort(np.concatenate([one, other]), kind="stable")
+    return np.sort(np.concatenate([ascending, other]), kind="stable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +149,8 @@ def nested(literal: str, delimiter: str = ",") -> list[object]:
     tokens = re.compile(
         r'\s*(?:([{}])|"((?:[^"\\]|\\.)*)"|((?:[^{}"\\%s]|\\.)+)|%s)' % ((re.escape(delimiter),) * 2), re.DOTALL
     )
-    for found in tokens.finditer(literal[literal.index("{") :]):
-        brace, quoted, bare = found.groups()
+    for match in tokens.finditer(literal[literal.index("{") :]):
+        brace, quoted, bare = match.groups()
         if brace == "{":
             inner.append([])
         elif brace == "}":

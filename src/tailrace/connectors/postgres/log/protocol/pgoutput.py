@@ -259,9 +259,9 @@ def rows(frames: Frames, structure: Callable[[int], Structure | None], span: sli
     oids = uint32_at(frames.buffer, frames.start[index] + 1)
     together: dict[Hashable, list[tuple[Relation, npt.NDArray[np.intp]]]] = {}
     for oid, places in _by_relation(oids):
-        known = structure(oid)
-        if known is not None:
-            relation, layout = known
+        described = structure(oid)
+        if described is not None:
+            relation, layout = described
             together.setdefault(layout, []).append((relation, index[places]))
     for members in together.values():
         yield _rows_of(frames, members)
@@ -272,10 +272,10 @@ def _by_relation(oids: Ints) -> Iterator[tuple[int, npt.NDArray[np.intp] | slice
     if (oids == oids[0]).all():  # most often: saves a sort
         yield int(oids[0]), slice(None)
         return
-    found, first, counts = np.unique(oids, return_index=True, return_counts=True)
+    relations, first, counts = np.unique(oids, return_index=True, return_counts=True)
     groups = np.split(np.argsort(oids, kind="stable"), np.cumsum(counts[:-1]))
     for place in np.argsort(first).tolist():
-        yield int(found[place]), groups[place]
+        yield int(relations[place]), groups[place]
 
 
 def inserts(frames: Frames) -> tuple[npt.NDArray[np.intp], Ints]:

@@ -97,9 +97,9 @@ def walk(frames: Frames, cursor: Ints, columns: int, where: str) -> tuple[list[C
 
 def cell_tags_known(tag: Bytes, where: str) -> None:
     """Raise DecodeError when a tag is none of pgoutput's."""
-    known = (tag == TEXT) | (tag == NULL) | (tag == UNCHANGED)
-    if not known.all():
-        raise DecodeError(f"unknown column tag {bytes([tag[~known][0]])!r}", where=where, remedy=CORRUPT)
+    is_tag = (tag == TEXT) | (tag == NULL) | (tag == UNCHANGED)
+    if not is_tag.all():
+        raise DecodeError(f"unknown column tag {bytes([tag[~is_tag][0]])!r}", where=where, remedy=CORRUPT)
 
 
 def _inside(cursor: Ints, end: Ints, where: str) -> None:
