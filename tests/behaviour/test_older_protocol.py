@@ -34,7 +34,7 @@ def register(spark: SparkSession) -> str:
         def streamReader(self, schema: StructType) -> DataSourceStreamReader:
             from tailrace.spark.older_reader import OlderReader
 
-            return OlderReader(self._capture(schema), schema, self.steps, self.run_id, 0.0, self.pace)
+            return OlderReader(self._recipe(schema), schema, self.steps, self.run_id, 0.0, self.pace)
 
     spark.dataSource.register(Older)
     return Older.name()

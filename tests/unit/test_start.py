@@ -7,20 +7,40 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 
+from tailrace.connectors import registry
 from tailrace.spark import versions
 
 PROJECT = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
-PLANNING = "import tailrace.spark.source, tailrace.spark.reader, tailrace.connectors.postgres.connector"
+# What the processes do in which Spark creates a data source and plans its reads: no more than this.
+CREATED = """
+import pickle
+import sys
+import pyspark_tailrace_postgres as format
+given = {"database.hostname": "h", "database.dbname": "d", "database.user": "u", "topic.prefix": "t", "shape": "arrow"}
+source = format.DefaultSource(given)
+reader = pickle.loads(pickle.dumps(source.streamReader(source.schema())))
+"""
 
 
-def test_planning_does_not_load_pandas() -> None:
+def _loaded(program: str, *names: str) -> list[str]:
+    """Those of the modules that a program has loaded."""
+    program = f"{program}\nimport sys; print(*(name for name in {names!r} if name in sys.modules))"
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+
+
+@pytest.mark.parametrize("connector", registry.BUILT_IN)
+def test_planning_does_not_load_pandas(connector: str) -> None:
     """PyArrow loads it at the first value it converts, and the ADBC driver at its import: half a second each time."""
-    loaded = "[name for name in ('pandas', 'adbc_driver_postgresql') if name in sys.modules]"
-    program = f"{PLANNING}; import sys; print({loaded})"
-    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert printed.strip() == "[]"
+    planning = f"import tailrace.spark.source, tailrace.capture.capture, tailrace.connectors.{connector}.connector"
+    assert _loaded(planning, "pandas", "adbc_driver_postgresql") == []
+
+
+def test_a_source_is_created_and_its_reads_are_planned_without_its_connector() -> None:
+    others = ("tailrace.capture.capture", "tailrace.connectors.postgres.connector", "tailrace.spark.shapes")
+    assert _loaded(CREATED, "pandas", "psycopg", *others) == []
 
 
 def test_an_installation_brings_no_spark_unless_it_is_asked_for() -> None:

@@ -91,6 +91,20 @@ def matrix_of(texts: pa.Array) -> Octets | None:
     return np.frombuffer(buffers[2] or b"", np.uint8)[first:last].reshape(rows, size)
 
 
+def beginnings(matrix: Octets, sizes: npt.NDArray[np.integer[Any]]) -> pa.Array:
+    """The first bytes of each row, so many as `sizes` says; the matrix is one block of memory of at most 2 GiB.
+
+    Arrow takes every second value of an array that has the rest of each row as a value as well: 10 ns a value, where
+    selecting the bytes by a mask took 30.
+    """
+    rows, width = matrix.shape
+    ends = np.empty(2 * rows + 1, np.int32)
+    ends[::2] = np.arange(rows + 1) * width
+    ends[1::2] = ends[:-1:2] + sizes
+    padded = pa.Array.from_buffers(pa.binary(), 2 * rows, [None, pa.py_buffer(ends), pa.py_buffer(matrix)])
+    return padded.take(indices(np.arange(0, 2 * rows, 2)))
+
+
 def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """The values in that type, as they are where they have it."""
     return values if values.type == kind else values.cast(kind)

@@ -24,6 +24,7 @@ from tailrace.config.options.spark import MAX_BYTES_PER_TRIGGER
 from tailrace.override import override
 from tailrace.spark.latest_file import LatestFile
 from tailrace.spark.reader import StreamReader
+from tailrace.spark.recipe import Recipe
 from tailrace.spark.versions import InputPartition
 
 log = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ class OlderReader(StreamReader):
 
     def __init__(
         self,
-        capture: Capture,
+        capture: Capture | Recipe,
         schema: StructType,
         steps: str,
         run_id: str,

@@ -10,21 +10,19 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from tailrace.capture.capture import Capture
 from tailrace.config.options.spark import MAX_BYTES_PER_TRIGGER
 from tailrace.connectors.ahead import ahead
-from tailrace.connectors.base import Offset
 from tailrace.errors import SourceAwayError, TailraceError
 from tailrace.override import override
 from tailrace.spark import failpoint
 from tailrace.spark.garbage import freeze_imports
 from tailrace.spark.labels import batch_label
 from tailrace.spark.logs import write_to_stderr
+from tailrace.spark.recipe import Recipe
 from tailrace.spark.versions import (
     DataSourceReader,
     DataSourceStreamReader,
@@ -33,6 +31,12 @@ from tailrace.spark.versions import (
     ReadMaxBytes,
     SupportsTriggerAvailableNow,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tailrace.capture.capture import Capture
+    from tailrace.connectors.base import Offset
 
 
 @dataclass
@@ -69,10 +73,10 @@ def _passing(capture: Capture) -> Iterator[None]:
 
 
 class _Rows:
-    """What both readers share: a capture, and the rows of a split in the chosen shape."""
+    """What both readers share: a capture, made at its first use, and the rows of a split in the chosen shape."""
 
-    def __init__(self, capture: Capture, schema: StructType, steps: str, run_id: str) -> None:
-        self.capture = capture
+    def __init__(self, capture: Capture | Recipe, schema: StructType, steps: str, run_id: str) -> None:
+        self._capture = capture
         self.schema = schema
         self.steps = steps
         self.run_id = run_id
@@ -80,6 +84,18 @@ class _Rows:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         write_to_stderr()
+
+    @property
+    def capture(self) -> Capture:
+        """The capture, which belongs to this process."""
+        if isinstance(self._capture, Recipe):
+            self._capture = self._capture.capture()
+        return self._capture
+
+    def close(self) -> None:
+        """Close connections."""
+        if not isinstance(self._capture, Recipe):
+            self._capture.close()
 
     def rows(self, partition: TaskSplit) -> Iterator[pa.RecordBatch]:
         """Arrow batches of a split's rows, encoded one ahead of those Spark takes."""
@@ -113,14 +129,14 @@ class SnapshotReader(_Rows, DataSourceReader):
             for split in self.capture.snapshot():
                 yield from self.rows(TaskSplit(split))
         finally:
-            self.capture.close()
+            self.close()
 
 
 class StreamReader(_Rows, DataSourceStreamReader):
     """What the readers of `spark.readStream` share: offsets as the capture gives them."""
 
     def __init__(
-        self, capture: Capture, schema: StructType, steps: str, run_id: str, pause_seconds: float = 0.0
+        self, capture: Capture | Recipe, schema: StructType, steps: str, run_id: str, pause_seconds: float = 0.0
     ) -> None:
         super().__init__(capture, schema, steps, run_id)
         self._until: Any = None
@@ -175,7 +191,7 @@ class StreamReader(_Rows, DataSourceStreamReader):
     @override
     def stop(self) -> None:
         """The query ends."""
-        self.capture.close()
+        self.close()
 
 
 class ChangeReader(StreamReader, SupportsTriggerAvailableNow):

@@ -18,10 +18,10 @@ from tailrace.connectors import registry
 from tailrace.errors import ConfigError
 from tailrace.override import override
 from tailrace.spark.logs import write_to_stderr
+from tailrace.spark.recipe import Recipe
 from tailrace.spark.versions import TELLS_START, DataSource, DataSourceReader, DataSourceStreamReader, demand
 
 if TYPE_CHECKING:
-    from tailrace.capture.capture import Capture
     from tailrace.connectors.ports import ConnectorPackage
     from tailrace.spark.older_reader import Pace
 
@@ -69,9 +69,13 @@ class ChangeDataSource(DataSource):
     @override
     def schema(self) -> StructType:
         """The columns of the chosen shape. `table` asks the server for the table's columns."""
-        from tailrace.spark.schemas import spark_schema
+        from tailrace.spark.schemas import fixed_schema, spark_schema
 
-        capture = self._capture()
+        recipe = self._recipe()
+        fixed = fixed_schema(recipe.config)
+        if fixed is not None:
+            return fixed
+        capture = recipe.capture()
         try:
             return spark_schema(capture)
         finally:
@@ -82,34 +86,33 @@ class ChangeDataSource(DataSource):
         """The bounded read: the captured tables as of now."""
         from tailrace.spark.reader import SnapshotReader
 
-        return SnapshotReader(self._capture(schema), schema, self.steps, self.run_id)
+        return SnapshotReader(self._recipe(schema), schema, self.steps, self.run_id)
 
     @override
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The stream: snapshot as `snapshot.mode` says, then the log."""
-        from tailrace.spark.older_reader import OlderReader
-        from tailrace.spark.reader import ChangeReader
-
         _end_by_sigterm()
-        capture, stop_property = self._capture(schema), self._package.stop_property
-        if stop_property is not None and capture.config[stop_property]:
+        recipe, stop_property = self._recipe(schema), self._package.stop_property
+        if stop_property is not None and recipe.config[stop_property]:
             raise ConfigError(
                 "a query cannot distinguish a stop from a failure, and after a failure it needs what would be dropped",
                 where=stop_property.name,
                 remedy="run the pipeline by `tailrace run`, or leave the property out and use `tailrace drop`",
             )
         if not TELLS_START:
+            from tailrace.spark.older_reader import OlderReader
+
             settings = (self.pause_seconds, self.pace, self.latest_file)
-            return OlderReader(capture, schema, self.steps, self.run_id, *settings)
-        return ChangeReader(capture, schema, self.steps, self.run_id, self.pause_seconds)
+            return OlderReader(recipe, schema, self.steps, self.run_id, *settings)
+        from tailrace.spark.reader import ChangeReader
+
+        return ChangeReader(recipe, schema, self.steps, self.run_id, self.pause_seconds)
 
     @property
     def _package(self) -> ConnectorPackage:
         return registry.named(self.connector).load()
 
-    def _capture(self, schema: StructType | None = None) -> Capture:
-        from tailrace.capture.capture import Capture
-        from tailrace.transforms import joins_topics, parse
+    def _recipe(self, schema: StructType | None = None) -> Recipe:
         from tailrace.transforms.registry import CHECKS
 
         package = self._package
@@ -120,8 +123,7 @@ class ChangeDataSource(DataSource):
             from tailrace.spark.schemas import row_type
 
             config = package.resolve(package.with_columns(self.properties, row_type(schema)), CHECKS)
-        config = replace(config, steps=self.steps)
-        return Capture(package.connector(config), joins_topics=joins_topics(config, parse(self.steps)))
+        return Recipe(self.connector, replace(config, steps=self.steps))
 
 
 def _end_by_sigterm() -> None:

@@ -18,7 +18,7 @@ from tailrace.errors import DecodeError
 from tailrace.model.arrow import bracketed, entries_of, is_constant, join, null_where, repeat
 from tailrace.model.native import plain_decimals
 from tailrace.model.schema import ConnectSchema, Field
-from tailrace.model.text.binary import base64, decimal_of, unscaled
+from tailrace.model.text.binary import base64, decimal_of, unscaled_base64
 from tailrace.model.text.numbers import decimal_text, float_text, java_float, scale_of
 from tailrace.model.text.strings import escape, quote
 
@@ -247,7 +247,7 @@ _WRITERS: tuple[tuple[Callable[[pa.DataType], bool], Writer], ...] = (
     (lambda kind: pt.is_string(kind) or pt.is_large_string(kind), lambda values, _schema, _style: escape(values)),
     (lambda kind: pt.is_integer(kind) or pt.is_boolean(kind), _plain),
     (pt.is_floating, lambda values, _schema, _style: float_text(values)),
-    (pt.is_decimal, lambda values, _schema, _style: base64(unscaled(values))),
+    (pt.is_decimal, lambda values, _schema, _style: unscaled_base64(values)),
     (
         lambda kind: pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_fixed_size_binary(kind),
         lambda values, _schema, _style: base64(values),

@@ -22,6 +22,7 @@ from tailrace.connectors.db2.cli.library import (
     call,
 )
 from tailrace.connectors.sql_tables.tables import Block
+from tailrace.model.arrow import beginnings, mask
 
 # The library's numbers of types in C.
 _C_CHAR, _C_WCHAR, _C_BINARY, _C_BIGINT, _C_DATE, _C_TIME, _C_TIMESTAMP = 1, -8, -2, -25, 91, 92, 93
@@ -209,26 +210,15 @@ def _variable(column: ResultColumn, values: np.ndarray[Any, Any], lengths: np.nd
     sizes = np.where(null, 0, lengths).astype(np.int32)
     if sizes.size and (sizes.max() > room or sizes.min() < 0):
         raise Db2Error(f"a value of the column {column.name} has grown while it was read", TRUNCATED)
-    used = int(sizes.max(initial=0))
-    if sizes.size and int(sizes.min()) == used:
-        data = values[:, :used].tobytes()
-    else:
-        data = values[:, :used][np.arange(used, dtype=np.int32) < sizes[:, None]].tobytes()
+    valid = None if not null.any() else mask(~null).buffers()[1]
+    _, offsets, data = beginnings(values, sizes).buffers()
     if column.is_wide:
-        return _utf8(data, sizes, null)
-    offsets = np.zeros(len(sizes) + 1, np.int32)
-    np.cumsum(sizes, out=offsets[1:])
-    return _array(pa.binary() if column.is_binary else pa.string(), offsets, data, null)
+        return _utf8(data, sizes, valid)
+    kind = pa.binary() if column.is_binary else pa.string()
+    return pa.Array.from_buffers(kind, len(sizes), [valid, offsets, data])
 
 
-def _array(
-    kind: pa.DataType, offsets: np.ndarray[Any, Any], data: bytes, null: np.ndarray[Any, np.dtype[np.bool_]]
-) -> pa.Array:
-    valid = None if not null.any() else pa.array(~null).buffers()[1]
-    return pa.Array.from_buffers(kind, len(null), [valid, pa.py_buffer(offsets), pa.py_buffer(data)])
-
-
-def _utf8(data: bytes, sizes: np.ndarray[Any, Any], null: np.ndarray[Any, np.dtype[np.bool_]]) -> pa.Array:
+def _utf8(data: pa.Buffer, sizes: np.ndarray[Any, Any], valid: pa.Buffer | None) -> pa.Array:
     """Texts of UTF-16. Half of a surrogate pair is replaced, as it is no character."""
     units = np.frombuffer(data, "<u2").copy()
     row = np.repeat(np.arange(len(sizes)), sizes // 2)
@@ -238,7 +228,8 @@ def _utf8(data: bytes, sizes: np.ndarray[Any, Any], null: np.ndarray[Any, np.dty
     units[(high | low) & ~is_paired] = _REPLACEMENT
     taken = np.where(is_paired, 2, 1 + (units >= 0x80) + (units >= 0x800).astype(np.int64))
     offsets = np.concatenate([[0], np.cumsum(taken)])[np.concatenate([[0], np.cumsum(sizes // 2)])].astype(np.int32)
-    return _array(pa.string(), offsets, units.tobytes().decode("utf-16-le").encode("utf-8"), null)
+    text = units.tobytes().decode("utf-16-le").encode("utf-8")
+    return pa.Array.from_buffers(pa.string(), len(sizes), [valid, pa.py_buffer(offsets), pa.py_buffer(text)])
 
 
 def as_rows(found: Block) -> list[tuple[Any, ...]]:

@@ -36,10 +36,8 @@ from tailrace.connectors.sql_tables.tables import Block
 from tailrace.errors import DecodeError
 from tailrace.override import override
 
-_OPERATIONS, _KINDS = pa.array(["D", "I", "U"]), pa.array([DELETED, INSERTED, AFTER_ALONE])
+_KINDS = {"D": DELETED, "I": INSERTED, "U": AFTER_ALONE}
 _UNKNOWN = 0
-
-
 _THERE, _GONE = "Y", "N"
 
 
@@ -61,7 +59,8 @@ class RegisteredTable(ChangeTable):
         Raises DecodeError for another operation.
         """
         commits, changes, operations, markers, presence, *values = block
-        kind = _KINDS.take(pc.index_in(operations, _OPERATIONS)).fill_null(_UNKNOWN).to_numpy()
+        codes, kinds = pa.array(list(_KINDS)), pa.array(list(_KINDS.values()))
+        kind = kinds.take(pc.index_in(operations, codes)).fill_null(_UNKNOWN).to_numpy()
         commit, change = texts_of(commits, LSN_BYTES), texts_of(changes, LSN_BYTES)
         allowed = [DELETED, INSERTED, AFTER_ALONE] if self.has_single_updates else [DELETED, INSERTED]
         wrong = np.flatnonzero(~np.isin(kind, allowed))

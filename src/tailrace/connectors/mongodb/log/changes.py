@@ -29,16 +29,14 @@ from tailrace.connectors.mongodb.log.structure import structural, structure_batc
 from tailrace.connectors.mongodb.options import CAPTURE_MODE, OPLOG
 from tailrace.connectors.mongodb.position import DESCRIPTION_TYPE, SOURCE_TYPE
 from tailrace.connectors.mongodb.types.layout import Ints, Values
-from tailrace.model.arrow import indices, mask, repeat
+from tailrace.model.arrow import indices, literal, mask, repeat
 from tailrace.model.change import COMMIT, CREATE, DELETE, UPDATE, UPDATE_DESCRIPTION, ChangeBatch, note
 from tailrace.model.marks import BEGIN, END, MARKS
 from tailrace.model.table import TableSchema
 
 # Between two events there is room for the mark that ends a transaction and the one that begins the next.
 ORDER_STEP = 4
-_OPERATIONS = pa.array(["insert", "update", "replace", "delete"])
-_CODES = pa.array([CREATE, UPDATE, UPDATE, DELETE])
-_NO_TEXT = pa.scalar(None, pa.string())
+_CODES = {"insert": CREATE, "update": UPDATE, "replace": UPDATE, "delete": DELETE}
 
 
 @dataclass(frozen=True)
@@ -123,14 +121,14 @@ class Writer:
 
     def _batches(self, events: ChangeEvents, rows: Ints, order: Ints, schema: TableSchema) -> list[ChangeBatch]:
         taken = events if len(rows) == len(events) else ChangeEvents(events.documents.take(rows))
-        ops = _CODES.take(pc.index_in(taken.operations, _OPERATIONS))
+        ops = pa.array(list(_CODES.values())).take(pc.index_in(taken.operations, pa.array(list(_CODES))))
         if self._lookup is not None:
             return self._rows(taken, ops, order[rows], schema, self._lookup)
         keys = taken.key_text(self._documents.key)
         before, after = taken.before, taken.after
         if self._is_debezium_1:
             after = chosen(after, pc.equal(ops, CREATE).to_numpy(zero_copy_only=False))
-        old_keys = pc.if_else(pc.or_(pc.equal(ops, DELETE), mask(before.present)), keys, _NO_TEXT)
+        old_keys = pc.if_else(pc.or_(pc.equal(ops, DELETE), mask(before.present)), keys, literal(None))
         images = self._images(schema, ops, before, after, old_keys, keys)
         return [self._batch(taken, ops, order[rows], schema, images)]
 
@@ -144,7 +142,7 @@ class Writer:
         new_keys = self._documents.keys_now(whole.after, events.keys, keys)
         is_moved = pc.and_(pc.equal(ops, UPDATE), pc.not_equal(keys, new_keys))
         has_old = pc.or_(pc.or_(pc.equal(ops, DELETE), mask(events.before.present)), is_moved)
-        old_keys = pc.if_else(has_old, keys, _NO_TEXT)
+        old_keys = pc.if_else(has_old, keys, literal(None))
         images = self._images(schema, ops, events.before, whole.after, old_keys, new_keys)
         if whole.kept.any():
             images["unchanged"] = self._documents.unchanged(schema, whole.kept)
@@ -155,7 +153,7 @@ class Writer:
         self, schema: TableSchema, ops: pa.Array, before: Values, after: Values, old_keys: pa.Array, new_keys: pa.Array
     ) -> dict[str, pa.Array]:
         """The documents before and after changes, under these keys; a deletion has none after it."""
-        new_keys = pc.if_else(pc.equal(ops, DELETE), _NO_TEXT, new_keys)
+        new_keys = pc.if_else(pc.equal(ops, DELETE), literal(None), new_keys)
         return {
             "before": self._documents.images(schema, before, old_keys),
             "after": self._documents.images(schema, after, new_keys),
@@ -239,7 +237,7 @@ def pieces(events: ChangeEvents, lookup: DocumentLookup) -> Iterator[ChangeEvent
 
 def _of_documents(events: ChangeEvents) -> ChangeEvents:
     """Those that change documents; an `invalidate` ends the stream, which says so itself."""
-    rows = np.flatnonzero(pc.is_in(events.operations, _OPERATIONS).to_numpy(zero_copy_only=False))
+    rows = np.flatnonzero(pc.is_in(events.operations, pa.array(list(_CODES))).to_numpy(zero_copy_only=False))
     return events if len(rows) == len(events) else ChangeEvents(events.documents.take(rows))
 
 

@@ -28,7 +28,7 @@ from tailrace.connectors.mongodb.types.layout import DOCUMENT, Buffer, Flags, In
 from tailrace.connectors.retry import retrying
 from tailrace.model.table import TableId
 
-_WITH_DOCUMENT = pa.array(["insert", "update", "replace"])
+_WITH_DOCUMENT = ["insert", "update", "replace"]
 # Documents that are looked up at a time: the first ones, and about how many bytes of them.
 _FIRST, _MOST, _BYTES = 64, 1024, 4 << 20
 
@@ -141,7 +141,7 @@ class _Search:
 
 def lacks_document(events: ChangeEvents) -> Flags:
     """Which events should have the document and do not."""
-    wanted = pc.is_in(events.operations, _WITH_DOCUMENT).to_numpy(zero_copy_only=False)
+    wanted = pc.is_in(events.operations, pa.array(_WITH_DOCUMENT)).to_numpy(zero_copy_only=False)
     lacking: Flags = wanted & ~events.after.present
     return lacking
 

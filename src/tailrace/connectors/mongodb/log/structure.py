@@ -17,7 +17,6 @@ from tailrace.model.change import COMMIT, SCHEMA, ChangeBatch, note
 from tailrace.model.schema_change import ALTER, DROP, SchemaChange
 from tailrace.model.table import TableId, TableSchema
 
-_STRUCTURAL = pa.array(STRUCTURAL)
 _REPLACED = (
     "it was replaced as a whole ($out, convertToCapped or a rename from another database), and the log does not have "
     "its documents"
@@ -26,7 +25,7 @@ _REPLACED = (
 
 def structural(events: ChangeEvents) -> Flags:
     """Which events drop or rename a collection."""
-    flags: Flags = pc.is_in(events.operations, _STRUCTURAL).to_numpy(zero_copy_only=False)
+    flags: Flags = pc.is_in(events.operations, pa.array(STRUCTURAL)).to_numpy(zero_copy_only=False)
     return flags
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ _HEX = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)  # two digits 
 _CAPITAL_HEX = np.frombuffer(bytes(range(256)).hex().upper().encode(), np.uint16)
 _OLD_BINARY = 2
 _LAST_DATE = 253402300799999  # the end of the year 9999, in milliseconds
-_FRACTIONS = pa.array([f".{part:03d}".rstrip("0") if part else "" for part in range(1000)], pa.string())
 
 
 class ValueMode(Enum):
@@ -130,12 +130,18 @@ def _date(buffer: Buffer, starts: Ints, style: ValueStyle) -> ScalarTexts:
     return ScalarTexts('{"$date": ', texts, "}")
 
 
+@cache
+def _fractions() -> pa.Array:
+    """The thousandths of a second, without zeros at the end; made late, as PyArrow loads pandas at its first value."""
+    return pa.array([f".{part:03d}".rstrip("0") if part else "" for part in range(1000)], pa.string())
+
+
 def iso_text(times: Ints) -> pa.Array:
     """Milliseconds since 1970 as `2026-07-03T17:59:45.729Z`, without zeros at the end of the fraction."""
     seconds = pc.cast(pa.array(times // 1000).cast(pa.timestamp("s")), pa.string())
     text = np.frombuffer(seconds.buffers()[2], np.uint8)[: 19 * len(times)].reshape(-1, 19).copy()
     text[:, 10] = ord("T")
-    return join(_fixed(text), _FRACTIONS.take(indices(times % 1000)), "Z")
+    return join(_fixed(text), _fractions().take(indices(times % 1000)), "Z")
 
 
 def _expression(buffer: Buffer, starts: Ints, style: ValueStyle) -> ScalarTexts:
