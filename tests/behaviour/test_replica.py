@@ -27,7 +27,7 @@ from tailrace.sinks.replica.compare import ReplicaVersion as Compared
 from tailrace.sinks.replica.delta.maintenance import properties
 from tailrace.sinks.replica.sink import read_table, row_count
 from tailrace.sinks.replica.target import Target
-from tests.behaviour.engines import ENGINE
+from tests.behaviour.engines import ENGINE, IS_ICEBERG
 from tests.behaviour.replicas import (
     EVENTS,
     ORDERS,
@@ -268,7 +268,7 @@ def test_an_incremental_snapshot_adds(replica: Replica) -> None:
     assert replica.notes() == {(1, "a"): "n", (2, "a"): "n"}
 
 
-@pytest.mark.skipif(ENGINE in ("iceberg", "postgres"), reason="their tables are not in that folder alone")
+@pytest.mark.skipif(IS_ICEBERG or ENGINE == "postgres", reason="their tables are not in that folder alone")
 def test_an_error_of_a_write_names_place_and_remedy(replica: Replica, tmp_path: Path) -> None:
     (tmp_path / "lake").write_text("a file in the way")
     with pytest.raises((SinkError, PySparkException), match=r"lake: the replica could not be written(.|\n)*Remedy"):
