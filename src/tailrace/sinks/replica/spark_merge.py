@@ -165,7 +165,8 @@ def _write_part(
     if "change" in head:
         change = SchemaChange.from_json(head["change"])
         version = _alter(tables, batch, table, extent, change)
-        return TableReport(table, version=version, table_id=_table_id(place), is_gone=change.kind == DROP)
+        report = TableReport(table, is_gone=change.kind == DROP)
+        return report if version is None else writing.identified(report, place.open())
     if "lacking" in head:
         return notes.of_reason(table, head["lacking"], extent.read)
     if "schema" not in head:
@@ -176,16 +177,10 @@ def _write_part(
     if applied is None:
         return TableReport(table, is_there=True)
     absent = 0 if applied.put is None else head["upserted"] - applied.put
-    return TableReport(
-        table,
-        head["upserted"],
-        head["deleted"],
-        _version(place),
-        lacking=applied.lacking or head["loses"] or writing.missing_values(absent),
-        snapshot=None if extent.read is None else extent.read.snapshot,
-        table_id=_table_id(place),
-        is_there=True,
-    )
+    lacking = applied.lacking or head["loses"] or writing.missing_values(absent)
+    snapshot = None if extent.read is None else extent.read.snapshot
+    report = TableReport(table, head["upserted"], head["deleted"], lacking=lacking, snapshot=snapshot, is_there=True)
+    return writing.identified(report, place.open())
 
 
 def _net(slices: DataFrame, head: dict[str, Any]) -> Folded:
@@ -320,8 +315,3 @@ def _clear(tables: SparkTables, batch: MicroBatch, table: str, extent: Extent) -
 def _version(place: Target) -> int | None:
     written = place.open()
     return None if written is None else written.version
-
-
-def _table_id(place: Target) -> str | None:
-    written = place.open()
-    return None if written is None else written.id
