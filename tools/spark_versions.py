@@ -71,6 +71,9 @@ OWN = {
     "AvailableNow in your own session": [
         "behaviour/test_spark_versions.py::test_a_query_of_ones_own_reads_what_there_is[{}]"
     ],
+    "Iceberg tables by `engine: spark`, `kill -9` between MERGE and the checkpoint": [
+        "behaviour/test_iceberg_merge.py::test_a_pipeline_merges_and_is_killed_between_merge_and_checkpoint[{}]"
+    ],
 }
 MOVED = "moved"
 MOVES = "behaviour/test_spark_versions.py::test_a_checkpoint_goes_from_one_spark_to_the_next_and_back[{}]"

@@ -9,8 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tailrace.pipeline.session import local_session
-from tailrace.testing.jars import resolve_jars
-from tests.behaviour.engines import DELTA, ENGINE, JARS
+from tests.behaviour.engines import BY_SPARK, merging
 from tests.behaviour.replicas import Replica
 from tests.conformance.sqlserver import SqlServerSource
 from tests.conftest import Database
@@ -19,13 +18,12 @@ from tests.servers.sqlserver.server import SqlServer
 
 @pytest.fixture(scope="session")
 def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The shared session, or for the `spark` engine one with Delta for Spark."""
-    if ENGINE != "spark":
+    """The shared session, or for an engine of Spark one with what that needs."""
+    if not BY_SPARK:
         yield request.getfixturevalue("spark")
         return
-    folder = tmp_path_factory.mktemp("delta")
-    jars = ",".join(map(str, resolve_jars(JARS)))
-    conf = {**DELTA, "spark.jars": jars, "spark.sql.warehouse.dir": str(folder)}
+    folder = tmp_path_factory.mktemp("merging")
+    conf = {**merging(), "spark.sql.warehouse.dir": str(folder)}
     session = local_session("replica", folder / "spark.log", conf)
     yield session
     session.stop()

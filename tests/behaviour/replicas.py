@@ -19,7 +19,7 @@ from tailrace.model.table import Column, TableId, TableSchema
 from tailrace.sinks.replica.sink import ReplicaSink, TableReport, read_table
 from tailrace.spark.schemas import ARROW_SCHEMA
 from tailrace.spark.shapes import Blobs
-from tests.behaviour.engines import ENGINE, place
+from tests.behaviour.engines import BY_SPARK, ENGINE, place
 
 # Delta for Spark takes no space in a name; delta-rs does.
 LINE = "line`no" if ENGINE == "spark" else "line no"
@@ -58,9 +58,10 @@ class Replica:
     """A sink with its session: batches in, rows out."""
 
     def __init__(self, session: SparkSession, root: Path) -> None:
-        self.session = session
+        # Of its own, as each replica of Iceberg tables has another catalog.
+        self.session = session.newSession() if BY_SPARK else session
         self.root, self.options = place(root)
-        engine: Any = "spark" if ENGINE == "spark" else "deltalake"
+        engine: Any = "spark" if BY_SPARK else "deltalake"
         self.sink = ReplicaSink(self.root, f"query-{uuid4()}", engine, self.options)
 
     def write(self, batch_id: int, *batches: ChangeBatch | ControlBatch, splits: int = 1) -> dict[str, TableReport]:

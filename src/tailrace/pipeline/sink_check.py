@@ -17,6 +17,7 @@ from tailrace.model.table import TableId
 from tailrace.pipeline import registry_check
 from tailrace.pipeline.checkpoint import file_on_the_way
 from tailrace.pipeline.definition import Definition, KafkaTarget, ReplicaTarget
+from tailrace.pipeline.engines import engine_findings
 from tailrace.pipeline.query_id import config_now
 from tailrace.sinks.kafka import preflight
 from tailrace.sinks.kafka.client import Settings
@@ -46,7 +47,8 @@ def _replica(definition: Definition, target: ReplicaTarget, admin: Admin) -> lis
     tables = _overview(definition.config(), admin)
     without = (table for table in tables if target.mode == HISTORY and not table.has_key)
     collisions = _collisions((table.id for table in tables), target.names)
-    return [*_away(target), *_catalog(target), *collisions, *map(_without_key, without)]
+    engine = engine_findings(target, definition.spark)
+    return [*engine, *_away(target), *_catalog(target), *collisions, *map(_without_key, without)]
 
 
 def _without_key(table: TableOverview) -> Finding:

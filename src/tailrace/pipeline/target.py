@@ -19,6 +19,7 @@ from tailrace.events.forms import are_json
 from tailrace.model.change import ChangeBatch, from_ipc
 from tailrace.pipeline.complete import Completeness
 from tailrace.pipeline.definition import Definition, FileTarget, KafkaTarget, ReplicaTarget
+from tailrace.pipeline.engines import demand_engine
 from tailrace.pipeline.registrar import Registrar
 from tailrace.pipeline.table_states import TableStates, shown
 from tailrace.sinks.console import ConsoleSink
@@ -34,7 +35,6 @@ from tailrace.sinks.replica.sink import ReplicaSink, TableReport
 from tailrace.sinks.replica.upkeep import Upkeep
 from tailrace.spark import failpoint
 from tailrace.spark.sessions import query_id
-from tailrace.spark.versions import demand_delta
 from tailrace.transforms import parse
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class ReplicaOutput:
     def attach(self, frame: DataFrame) -> DataStreamWriter:
         """A writer that merges each micro-batch of `frame` into the tables. Raises TailraceError for the engine."""
         if self.target.engine == "spark":
-            demand_delta(frame.sparkSession.version)
+            demand_engine(self.target, frame.sparkSession)
         self.set_aside = tables_set_aside(self.target.root, self.target.options, self.target.names)
         for name in self.aside:
             frame = frame.where(~frame["table"].eqNullSafe(name))

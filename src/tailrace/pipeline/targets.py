@@ -13,9 +13,10 @@ from tailrace.model.table import NULL, TEXT
 from tailrace.pipeline.table_forms import PartitionBy, Scalar, TableProperties
 from tailrace.sinks.replica.catalogs.kinds import problem
 from tailrace.sinks.replica.form import FEED, VECTORS, FormatVersion, Forms
+from tailrace.sinks.replica.iceberg.java_properties import spark_properties
 from tailrace.sinks.replica.layout import Names, ReplicaLayout
 from tailrace.sinks.replica.modes import COLUMNS, LATEST, Kind, Metadata, Mode
-from tailrace.sinks.replica.roots import DATABASE_FORMAT, ICEBERG, Format, database_root
+from tailrace.sinks.replica.roots import DATABASE_FORMAT, ICEBERG, Engine, Format, database_root
 
 
 class Section(BaseModel):
@@ -175,7 +176,7 @@ class ReplicaTarget(Section):
     password: str | None = Field(default=None, repr=False)
     catalog: dict[str, Scalar] = Field(default_factory=dict, repr=False)
     namespace: str | None = None
-    engine: Literal["deltalake", "spark"] = "deltalake"
+    engine: Engine = "deltalake"
     mode: Kind = "latest"
     on_drop: Literal["clear", "keep"] = "clear"
     on_error: Literal["aside", "stop"] = "aside"
@@ -204,16 +205,19 @@ class ReplicaTarget(Section):
             return self._is_of_a_database()
         if given & {"url", "password"}:
             raise ValueError(f"url and password are of `format: {DATABASE_FORMAT}`")
+        other = {"delta": "pyiceberg", "iceberg": "deltalake"}[self.format]
+        if "engine" in given and self.engine == other:
+            raise ValueError(f"`engine: {other}` does not write `format: {self.format}`; leave engine out")
         if self.format == "delta":
             if self.path is None:
                 raise ValueError("path is missing: the folder or URL of the Delta tables")
             if given & {"catalog", "namespace"} and (wrong := self._catalog_problem()) is not None:
                 raise ValueError(wrong)
             return self
-        if given & {"path", "engine", "storage_options"}:
+        if given & {"path", "storage_options"}:
             raise ValueError(
-                "path, engine and storage_options are of `format: delta`; Iceberg tables lie where `catalog` has them, "
-                "whose properties are those of the storage as well, and pyiceberg writes them"
+                "path and storage_options are of `format: delta`; Iceberg tables lie where `catalog` has them, whose "
+                "properties are those of the storage as well"
             )
         if not self.catalog or self.namespace is None or not _NAMESPACE.fullmatch(self.namespace):
             raise ValueError(
@@ -227,6 +231,8 @@ class ReplicaTarget(Section):
             )
         if self.catalog.get("type") in _STRICT and self.names == "source":
             raise ValueError(f"a catalog of type {self.catalog['type']} needs `names: catalog`")
+        if self.engine == "spark" and self.catalog.keys() & {"type", "uri"}:  # others are in pyiceberg's settings
+            spark_properties(self.catalog_properties)  # raises for a catalog that Spark does not reach
         return self
 
     def _is_of_a_database(self) -> ReplicaTarget:

@@ -34,6 +34,10 @@ def summary(error: BaseException) -> str:
 
 def causes(error: BaseException) -> list[str]:
     """The messages of Java's causes of an error, the first one last."""
-    stack = getattr(error, "_stackTrace", None) or ""
-    lines = f"{error}\n{stack}".splitlines()
+    lines = with_causes(error).splitlines()
     return [match[1].strip() for line in lines if (match := _CAUSE.match(line))]
+
+
+def with_causes(error: BaseException) -> str:
+    """All that an error says, with the classes of Java's causes."""
+    return f"{error}\n{getattr(error, '_stackTrace', None) or ''}"

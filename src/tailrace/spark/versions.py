@@ -24,6 +24,12 @@ LOWEST = (4, 0)
 TRIED = ((4, 0), (4, 1), (4, 2), (4, 3))
 # Delta for Spark is made for one release each. The jar of 4.2 fails on 4.3 at the second micro-batch.
 _NEWEST_OF_DELTA = (4, 2)
+# Iceberg's runtime is made for one release each as well. That of 4.1 does not load on 4.2: its views implement an
+# interface that is a class there.
+ICEBERG_RUNTIMES = {
+    (4, 0): "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",
+    (4, 1): "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+}
 
 
 def release(version: str) -> tuple[int, int]:
@@ -57,6 +63,19 @@ def demand_delta(version: str) -> None:
             where="engine: spark",
             remedy=f"set `engine: deltalake`, which needs no jar, or use Spark {_text(_NEWEST_OF_DELTA)}",
         )
+
+
+def demand_iceberg(version: str) -> str:
+    """The package of Iceberg's runtime for a Spark. Raises TailraceError for one that has none."""
+    package = ICEBERG_RUNTIMES.get(release(version))
+    if package is None:
+        known = " or ".join(map(_text, ICEBERG_RUNTIMES))
+        raise TailraceError(
+            f"Iceberg has no runtime for Spark {version}, which MERGE needs",
+            where="engine: spark",
+            remedy=f"leave `engine` out, and pyiceberg writes the tables without a jar; or use Spark {known}",
+        )
+    return package
 
 
 @cache

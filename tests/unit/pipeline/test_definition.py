@@ -86,6 +86,8 @@ def test_retention_of_a_replica(tmp_path: Path, settings: str, minutes: int | No
         ("{parquet: {path: p}}", True),
         ("{json: {path: p}}", True),
         ("{replica: {path: p, engine: spark}}", True),
+        ("{replica: {format: iceberg, engine: spark, namespace: n, catalog: {type: sql, uri: 'sqlite:///c'}}}", True),
+        ("{replica: {format: iceberg, engine: pyiceberg, namespace: n, catalog: {type: sql}}}", False),
         ("{replica: {path: p}}", False),
         ("{kafka: {bootstrap_servers: k}}", False),
         ("{'null': {}}", False),

@@ -164,7 +164,7 @@ def test_wrong_types_are_reported_in_one_line(tmp_path: Path, text: str, said: s
     ("sink", "said"),
     [
         ("{replica: {path: ''}}", "sink.replica.path: is empty"),
-        ("{replica: {path: x, engine: y}}", "sink.replica.engine: should be 'deltalake' or 'spark'"),
+        ("{replica: {path: x, engine: y}}", "sink.replica.engine: should be 'deltalake', 'pyiceberg' or 'spark'"),
         ("{replica: {}}", "sink.replica: path is missing: the folder or URL of the Delta tables"),
         (
             "{replica: {path: x, namespace: y}}",
@@ -176,8 +176,21 @@ def test_wrong_types_are_reported_in_one_line(tmp_path: Path, text: str, said: s
         ),
         (
             "{replica: {format: iceberg, path: x, namespace: y, catalog: {type: sql}}}",
-            "sink.replica: path, engine and storage_options are of `format: delta`; Iceberg tables lie where `catalog` "
-            "has them, whose properties are those of the storage as well, and pyiceberg writes them",
+            "sink.replica: path and storage_options are of `format: delta`; Iceberg tables lie where `catalog` has "
+            "them, whose properties are those of the storage as well",
+        ),
+        (
+            "{replica: {format: iceberg, engine: deltalake, namespace: y, catalog: {type: sql}}}",
+            "sink.replica: `engine: deltalake` does not write `format: iceberg`; leave engine out",
+        ),
+        (
+            "{replica: {path: x, engine: pyiceberg}}",
+            "sink.replica: `engine: pyiceberg` does not write `format: delta`; leave engine out",
+        ),
+        (
+            "{replica: {format: iceberg, engine: spark, namespace: y, catalog: {type: bigquery}}}",
+            "sink.replica: `engine: spark` knows catalogs of the types sql, rest, hive, glue, as Spark's are made by "
+            "Iceberg's Java code; leave engine out",
         ),
         (
             "{replica: {format: iceberg, catalog: {type: sql}, namespace: a/b}}",

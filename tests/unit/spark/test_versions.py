@@ -15,7 +15,7 @@ from pyspark.sql.types import StructField, StructType, TimestampType
 
 from tailrace.errors import TailraceError
 from tailrace.spark import versions
-from tailrace.spark.versions import demand, demand_delta, release
+from tailrace.spark.versions import demand, demand_delta, demand_iceberg, release
 
 PIPELINE = """
 source: {connector: postgres, config: {database.hostname: 127.0.0.1, database.port: 1, database.user: u,
@@ -65,6 +65,17 @@ def test_a_spark_that_delta_is_not_made_for_is_refused_by_that_engine_alone() ->
     demand_delta("4.0.0")
     with pytest.raises(TailraceError, match=r"engine: spark: Delta for Spark does not run on Spark 4\.3\.0"):
         demand_delta("4.3.0")
+
+
+def test_a_spark_that_iceberg_has_no_runtime_for_is_refused_by_that_engine_alone() -> None:
+    assert demand_iceberg("4.0.5").startswith("org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:")
+    assert demand_iceberg("4.1.4").startswith("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:")
+    for version in ("4.2.1", "4.3.0"):
+        with pytest.raises(
+            TailraceError, match=f"Iceberg has no runtime for Spark {version}, which MERGE needs"
+        ) as caught:
+            demand_iceberg(version)
+        assert "use Spark 4.0 or 4.1" in str(caught.value.remedy)
 
 
 @pytest.fixture

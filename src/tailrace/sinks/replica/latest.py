@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -106,9 +107,16 @@ def _fields(net: Net) -> list[pa.Field]:
 
 
 def _puts(net: Net) -> pa.Table:
-    """The rows to be there when the target was empty. A value that the log did not repeat is null then."""
-    rows = net.rows.filter(pc.greater(net.rows.column(COUNT), 0))
-    return _repeated(rows, rows.column(COUNT)).select(net.table.row_type.names)
+    return puts(net.rows, net.table.row_type.names)
+
+
+def puts(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The rows of a net effect to be there when the target was empty, in these columns.
+
+    A value that the log did not repeat is null then.
+    """
+    some = rows.filter(pc.greater(rows.column(COUNT), 0))
+    return _repeated(some, some.column(COUNT)).select(list(names))
 
 
 def _repeated(rows: pa.Table, times: pa.ChunkedArray) -> pa.Table:

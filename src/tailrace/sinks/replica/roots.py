@@ -9,6 +9,8 @@ from urllib.parse import unquote
 # Users name a database by itself: its COPY, its types and its transactions are what the format is made of.
 Format = Literal["delta", "iceberg", "postgres"]
 DATABASE_FORMAT: Format = "postgres"
+# What writes tables: a package in the executors' tasks, deltalake or pyiceberg as the format has it, or Spark's MERGE.
+Engine = Literal["deltalake", "pyiceberg", "spark"]
 
 ICEBERG = "iceberg://"
 DATABASE = "postgresql://"

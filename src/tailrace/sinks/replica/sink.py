@@ -20,6 +20,7 @@ from tailrace.sinks.replica.layout import ReplicaLayout
 from tailrace.sinks.replica.modes import CHANGES
 from tailrace.sinks.replica.renames import Done, Stop, in_rounds, renamed
 from tailrace.sinks.replica.reports import TableReport, summed
+from tailrace.sinks.replica.roots import Engine
 from tailrace.sinks.replica.states import SeenVersion
 from tailrace.sinks.replica.table_writer import TableWriter
 from tailrace.sinks.replica.target import read_table, row_count
@@ -52,8 +53,9 @@ class ReplicaSink:
     """Keeps the tables `<root>/<schema>.<table>` equal to their sources, whatever is replayed.
 
     `query_id` names the pipeline in the tables' commits: one batch of one query is written once, so it must outlive
-    restarts and be no other query's; None: the id of the query that calls `write`. The engine `deltalake` merges in the
-    executors' tasks; `spark` runs MERGE, for tables that outgrow one task, and needs Delta for Spark in the session.
+    restarts and be no other query's; None: the id of the query that calls `write`. The engine `spark` runs MERGE, for
+    tables that outgrow one task, and needs Delta or Iceberg for Spark in the session; any other one writes in the
+    executors' tasks.
     `on_drop`: a table that was dropped at its source loses its rows, or keeps them. `upkeep`: how small files are
     joined, and replaced versions of a table removed; None: neither is done. `on_error`: a table whose rows cannot be
     written as they are fails the micro-batch (`stop`), or is set `aside`, see aside.py. `layout`: names, and columns
@@ -62,7 +64,7 @@ class ReplicaSink:
 
     root: str
     query_id: str | None = None
-    engine: Literal["deltalake", "spark"] = "deltalake"
+    engine: Engine = "deltalake"
     storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     on_drop: Literal["clear", "keep"] = "clear"
     upkeep: Upkeep | None = field(default_factory=Upkeep)

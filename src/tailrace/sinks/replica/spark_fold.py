@@ -20,6 +20,7 @@ from tailrace.sinks.replica.failures import retried
 from tailrace.sinks.replica.fold import Net, fold
 from tailrace.sinks.replica.marks import TableProgress
 from tailrace.sinks.replica.parts import Part
+from tailrace.sinks.replica.roots import ICEBERG
 
 FOLDED = "table string, part int, slice int, header string, rows binary"
 _SCHEMA = pa.schema(
@@ -44,7 +45,7 @@ def folding(batch: MicroBatch) -> Callable[[Iterable[pa.RecordBatch]], Iterator[
             for part in some:
                 if has_failed and part.rename is None:
                     continue
-                slices = _slices(part, opened)
+                slices = _slices(part, opened, needs_description=batch.root.startswith(ICEBERG))
                 try:
                     first = retried(target, partial(next, slices), 1)
                 except (TableError, DecodeError) as error:
@@ -70,11 +71,12 @@ def _wholes(schema: pa.Schema) -> dict[str, pa.Field]:
 
 
 def _slices(
-    part: Part, opened: Callable[[], tuple[TableProgress, dict[str, pa.Field]]]
+    part: Part, opened: Callable[[], tuple[TableProgress, dict[str, pa.Field]]], *, needs_description: bool
 ) -> Iterator[tuple[str | None, bytes]]:
     """A part's rows that the table does not hold, some at a time; before the first ones, what else there is to know.
 
-    `opened` has the target's columns of texts that take all values; those of the part are added.
+    `opened` has the target's columns of texts that take all values; those of the part are added. With
+    `needs_description` the source's table is there in any case.
     """
     if part.error is not None:
         raise TableError(part.error)
@@ -99,7 +101,7 @@ def _slices(
     wholes |= _wholes(net.rows.schema)
     net = replace(net, rows=fitted(net.rows, pa.schema([*wholes.values()])))
     header = _header(part, net, progress)
-    if wholes or needs_table(net.table):
+    if wholes or needs_table(net.table) or needs_description:
         header["table"] = net.table.to_json()
     for start in range(0, max(net.rows.num_rows, 1), _SLICE_ROWS):
         yield json.dumps(header) if start == 0 else None, _ipc(net.rows.slice(start, _SLICE_ROWS))
@@ -127,3 +129,9 @@ def _ipc(rows: pa.Table) -> bytes:
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows)
     return bytes(sink.getvalue())
+
+
+def unpacked(rows: pa.Buffer | bytes) -> pa.Table:
+    """The inverse of what `_slices` makes of rows."""
+    with pa.ipc.open_stream(rows) as reader:
+        return reader.read_all()

@@ -1,15 +1,15 @@
-"""Net effects as DataFrames: the source of Spark's MERGE, joined with what it needs from the target."""
+"""Spark's MERGE of net effects, whose source is a DataFrame, joined with what it needs from the target."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, MapType, StructType
 
 from tailrace.sinks.replica.fold import COUNT, FROM, KEEP
-from tailrace.sinks.replica.merge import DELETES, quoted
+from tailrace.sinks.replica.merge import DELETES, inserts, quoted
 
 
 def puts(rows: DataFrame, names: Sequence[str]) -> DataFrame:
@@ -73,6 +73,36 @@ def same_row(schema: StructType, names: Sequence[str]) -> str:
         f"{_sql(f't.{quoted(n)}', schema[n].dataType)} <=> {_sql(f's.{quoted(n)}', schema[n].dataType)}" for n in names
     ]
     return " AND ".join([DELETES, *equal])
+
+
+def run_merge(
+    table: str,
+    source: DataFrame,
+    condition: str,
+    updates: dict[str, str] | None,
+    inserted: str,
+    settings: Mapping[str, str],
+) -> list[Row]:
+    """Run MERGE into a table, with settings of the session that hold for this commit alone; what it returns.
+
+    Without updates, matched rows are deleted ones.
+    """
+    session = source.sparkSession
+    source.createOrReplaceTempView("tailrace_net")
+    columns = inserts([name for name in source.columns if not name.startswith("_tailrace_")])
+    clauses = [f"MERGE INTO {table} t USING tailrace_net s ON {condition}", f"WHEN MATCHED AND {DELETES} THEN DELETE"]
+    if updates is not None:
+        clauses.append("WHEN MATCHED THEN UPDATE SET " + ", ".join(f"{name} = {to}" for name, to in updates.items()))
+    clauses.append(
+        f"WHEN NOT MATCHED AND {inserted} THEN INSERT ({', '.join(columns)}) VALUES ({', '.join(columns.values())})"
+    )
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    try:
+        return session.sql("\n".join(clauses)).collect()
+    finally:
+        for name in settings:
+            session.conf.unset(name)
 
 
 def _column(name: str) -> Column:

@@ -7,7 +7,7 @@ part, written by a task thought dead, so a snapshot is made here, of the parts t
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,25 +73,42 @@ def commit(table: Table, change: SnapshotChange, mark: Mark) -> None:
 
     Raises LakeError for a table that replicas do not write.
     """
+    refuse_others(table)
+    updates, requirements = _columns(table, change.schema)
+    properties = {**change.properties, **written(mark)}
+    if properties:
+        updates.append(SetPropertiesUpdate(updates=properties))
+    before = table.current_snapshot()
+    snapshot = _snapshot(table, change, mark, before)
+    updates += [AddSnapshotUpdate(snapshot=snapshot), branch_set(MAIN_BRANCH, snapshot)]
+    requirements.append(branch_is(MAIN_BRANCH, before))
+    tried(table, updates, requirements)
+
+
+def refuse_others(table: Table) -> None:
+    """Raises LakeError for a table that replicas do not write."""
     if table.metadata.format_version not in _FORMATS or table.metadata.spec().fields:
         raise LakeError(
             f"the table has format version {table.metadata.format_version} and the partitions "
             f"{table.metadata.spec()}; a replica has version 2 or 3 and none: drop it, and it is read again"
         )
-    updates, requirements = _columns(table, change.schema)
-    properties = dict(change.properties)
-    if mark.app is not None:
-        properties[WRITTEN + mark.app] = str(mark.version)
-    if properties:
-        updates.append(SetPropertiesUpdate(updates=properties))
-    before = table.current_snapshot()
-    snapshot = _snapshot(table, change, mark, before)
-    updates.append(AddSnapshotUpdate(snapshot=snapshot))
-    reference = {"ref-name": MAIN_BRANCH, "snapshot-id": snapshot.snapshot_id, "type": SnapshotRefType.BRANCH}
-    updates.append(SetSnapshotRefUpdate.model_validate(reference))
-    expected = {"ref": MAIN_BRANCH, "snapshot-id": None if before is None else before.snapshot_id}
-    requirements.append(AssertRefSnapshotId.model_validate(expected))
-    _tried(table, updates, requirements)
+
+
+def written(mark: Mark) -> dict[str, str]:
+    """The table's property with the number of an application's newest mark."""
+    return {} if mark.app is None else {WRITTEN + mark.app: str(mark.version)}
+
+
+def branch_set(name: str, snapshot: Snapshot) -> TableUpdate:
+    """The update that makes a snapshot a branch's newest one."""
+    reference = {"ref-name": name, "snapshot-id": snapshot.snapshot_id, "type": SnapshotRefType.BRANCH}
+    return SetSnapshotRefUpdate.model_validate(reference)
+
+
+def branch_is(name: str, snapshot: Snapshot | None) -> TableRequirement:
+    """The requirement that a snapshot is a branch's newest one; None: there is no such branch."""
+    expected = {"ref": name, "snapshot-id": None if snapshot is None else snapshot.snapshot_id}
+    return AssertRefSnapshotId.model_validate(expected)
 
 
 def alter(table: Table, *, schema: Schema | None = None, properties: dict[str, str] | None = None) -> None:
@@ -99,10 +116,11 @@ def alter(table: Table, *, schema: Schema | None = None, properties: dict[str, s
     updates, requirements = _columns(table, schema)
     if properties:
         updates.append(SetPropertiesUpdate(updates=properties))
-    _tried(table, updates, requirements)
+    tried(table, updates, requirements)
 
 
-def _tried(table: Table, updates: Sequence[TableUpdate], requirements: Sequence[TableRequirement]) -> None:
+def tried(table: Table, updates: Sequence[TableUpdate], requirements: Sequence[TableRequirement]) -> None:
+    """Commit updates once. Raises CommitFailedException where the table does not meet the requirements."""
     asserted = (AssertTableUUID(uuid=table.metadata.table_uuid), *requirements)
     table._do_commit(tuple(updates), asserted)
 
@@ -202,10 +220,15 @@ def _as(entry: ManifestEntry, status: ManifestEntryStatus, number: int | None) -
     )
 
 
+def summary_of(snapshot: Snapshot | None) -> Mapping[str, str]:
+    """What a snapshot's summary tells."""
+    return {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
+
+
 def _summary(change: SnapshotChange, mark: Mark, before: Snapshot | None) -> Summary:
     """The numbers of a snapshot as the specification names them; the totals go on from those of the one before."""
     gone = [entry.data_file for entry in change.removed]
-    told = {} if before is None or before.summary is None else before.summary.additional_properties
+    told = summary_of(before)
     found: dict[str, Any] = {MARK: mark.text}
     for total, added, removed, measure in (
         ("total-data-files", "added-data-files", "deleted-data-files", _files),

@@ -18,12 +18,11 @@ from tailrace.sinks.replica.iceberg.commits import SnapshotChange, commit
 from tailrace.sinks.replica.iceberg.errors import said, translated
 from tailrace.sinks.replica.iceberg.files import write_rows
 from tailrace.sinks.replica.iceberg.index import forget
+from tailrace.sinks.replica.iceberg.java_properties import CATALOG
 from tailrace.sinks.replica.iceberg.maintenance import properties
 from tailrace.sinks.replica.iceberg.table import Iceberg
 from tailrace.sinks.replica.table import Lake, Mark, Rows
 
-# The name by which pyiceberg's own settings (PYICEBERG_CATALOG__TAILRACE__...) add to the properties that are given.
-CATALOG = "tailrace"
 # What properties raise that cannot be right, also in SQLAlchemy, which only the catalog `sql` needs.
 _WRONG = (ValueError, NotInstalledError, ImportError)
 _WRONG_URLS = ("ArgumentError", "NoSuchModuleError")

@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Operation, Snapshot
+from pyiceberg.table.snapshots import Operation
 
 from tailrace.override import override
 from tailrace.sinks.replica.codes import row_codes
 from tailrace.sinks.replica.fold import COUNT, KEEP, Net
 from tailrace.sinks.replica.iceberg.columns import arrow, fitted, promotes, reshaped, stored
-from tailrace.sinks.replica.iceberg.commits import MARK, WRITTEN, SnapshotChange, alter, commit
+from tailrace.sinks.replica.iceberg.commits import MARK, WRITTEN, SnapshotChange, alter, commit, summary_of
 from tailrace.sinks.replica.iceberg.deletions import Deletions
 from tailrace.sinks.replica.iceberg.errors import translated, translating
 from tailrace.sinks.replica.iceberg.files import Places, dead_rows, may_have, rows_of, write_rows
@@ -106,7 +106,7 @@ class Iceberg(ReplicaTable):
         snapshots = {each.snapshot_id: each for each in self.table.metadata.snapshots}
         snapshot = self.table.current_snapshot()
         while snapshot is not None:
-            told = _told(snapshot)
+            told = summary_of(snapshot)
             operation = "" if snapshot.summary is None else snapshot.summary.operation.value
             writer = told.get("engine-name") or told.get("spark.app.id") or "another program"
             keeps = operation == Operation.REPLACE.value
@@ -309,7 +309,3 @@ def _taken(rows: pa.Table, left: pa.Table, names: Sequence[str]) -> tuple[np.nda
     taken = np.bincount(have[hits], minlength=len(budget))
     counts = left.column(COUNT).to_numpy() + taken[wanted]
     return hits, left.set_column(left.column_names.index(COUNT), COUNT, pa.array(counts, pa.int64()))
-
-
-def _told(snapshot: Snapshot | None) -> Mapping[str, str]:
-    return {} if snapshot is None or snapshot.summary is None else snapshot.summary.additional_properties
