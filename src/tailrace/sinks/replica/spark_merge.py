@@ -160,8 +160,10 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
             return TableReport(table, version=version, table_id=_table_id(place), is_gone=change.kind == DROP)
     if "lacking" in head:
         return notes.of_reason(table, head["lacking"], extent.read)
+    target = place.open()
+    outdated = None if target is None else descriptions.outdated(target, head.get("oldest_us"))
     if "schema" not in head:
-        return TableReport(table, is_there=True)
+        return TableReport(table, lacking=outdated, is_there=True)
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(head["schema"])))
     kind: StructType = from_arrow_schema(schema, prefer_timestamp_ntz=True)
     chosen = (folded.table == table) & (folded.part == extent.number)
@@ -177,14 +179,14 @@ def _write_part(folded: DataFrame, batch: MicroBatch, table: str, extent: Extent
     with _refusals(place):
         applied = _apply(rows.sparkSession, batch, place, net, extent, described)
     if applied is None:
-        return TableReport(table, is_there=True)
+        return TableReport(table, lacking=outdated, is_there=True)
     absent = 0 if applied.put is None else head["upserted"] - applied.put
     return TableReport(
         table,
         head["upserted"],
         head["deleted"],
         _version(place),
-        lacking=applied.lacking or head["loses"] or writing.missing_values(absent),
+        lacking=applied.lacking or head["loses"] or writing.missing_values(absent) or outdated,
         snapshot=None if extent.read is None else extent.read.snapshot,
         table_id=_table_id(place),
         is_there=True,
