@@ -94,7 +94,8 @@ class Structure:
     row. `unmet` says why rows that it brought may differ then. `unsent` says why the log does not bring all changes,
     for as long as it is so. `is_reported`: the log itself reports changes of tables and columns, so differences of
     identity and columns mean nothing here. `is_base`: the table's rows were read after this, so that later descriptions
-    are compared with it. `is_gone`: there is no table of that identity any more.
+    are compared with it. `is_gone`: there is no table of that identity any more. `read_us` is the source's time when
+    this was read, where the log may still bring changes of before; 0 where it brings none.
     """
 
     identity: str = ""
@@ -118,6 +119,7 @@ class Structure:
     is_reported: bool = False
     is_base: bool = False
     is_gone: bool = False
+    read_us: int = field(default=0, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """For the header of a ChangeBatch."""
@@ -148,7 +150,8 @@ class Stored:
     `is_dropped`: the log has a drop of the table, so that another one of its name is new. `lacking` says why
     rows may differ since a description before, until they are read again. `is_emptied`: the log has removed all
     rows since, so that nobody knows whether those that came then were rewritten. `begun` has the columns, with their
-    types, under which the first of those came: these had values in all rows from then on.
+    types, under which the first of those came: these had values in all rows from then on. `differed_us`: the source's
+    time when it was known that rows differ, if changes of before may come later: these do not know what had happened.
     """
 
     identity: str = ""
@@ -168,6 +171,7 @@ class Stored:
     version: str = ""
     is_emptied: bool = False
     begun: dict[str, str] = field(default_factory=dict)
+    differed_us: int = 0
 
     @staticmethod
     def of(structure: Structure) -> Stored:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import takewhile
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ from tailrace.connectors.base import Chunk
 from tailrace.connectors.change_tables import gap
 from tailrace.connectors.change_tables.commits import changed, noted
 from tailrace.connectors.change_tables.dialect import Dialect
+from tailrace.connectors.change_tables.entries import INSTANCES, SENT, UNTOLD, WAITING, still_without, unreached
 from tailrace.connectors.change_tables.fence import CapturedUntil
 from tailrace.connectors.change_tables.gap import Known, is_known, known_up_to
 from tailrace.connectors.change_tables.key_changes import SeenKeys, noted_keys, older_rows
@@ -38,17 +40,10 @@ from tailrace.connectors.shared_log import BEGINS, LogGap, SharedLogConnector
 from tailrace.connectors.sql_tables.captured import CapturedTables
 from tailrace.connectors.sql_tables.rows import Split, read
 from tailrace.connectors.sql_tables.tables import Connection
+from tailrace.model.structure import Structure
 from tailrace.model.table import TableId, TableSchema
 from tailrace.override import override
 
-# In the `log` of an offset: the change tables whose rows belong to the log up to there (gap.Known).
-INSTANCES = "instances"
-# By database: the numbers of tables whose structures were sent before the tables had a change table.
-SENT = "structures_sent"
-# By database: the numbers of change tables that had no rows yet when the tables were read, or begin later.
-WAITING = "instances_waiting"
-# Present while the structures of tables are still to be sent.
-UNTOLD = "structures_untold"
 # An idle pipeline polls several times a second; what changes with somebody's DDL is looked at less often.
 _LOOKS_S = 1.0
 
@@ -124,6 +119,21 @@ class ChangeTableConnector(SharedLogConnector):
         return self._server.ask(query)
 
     @override
+    def structures(self, config: Config, reached: Reached) -> Mapping[TableId, Structure]:
+        """With the time: what was committed before it may be captured later."""
+
+        def query(connection: Connection) -> Mapping[TableId, Structure]:
+            found = self.described(connection, config)
+            now = self.dialect.now_us(connection) if found else 0
+            return {table: replace(each, read_us=now) for table, each in found.items()}
+
+        return self._server.ask(query)
+
+    def described(self, connection: Any, config: Config) -> Mapping[TableId, Structure]:
+        """What the catalog says of each captured table. May raise the driver's errors."""
+        return {}
+
+    @override
     def log_end(self) -> LogEnd:
         """Where nothing is left to read, change tables are checked once a second."""
 
@@ -179,7 +189,7 @@ class ChangeTableConnector(SharedLogConnector):
         log = {
             BEGINS: end.position.to_text(),
             INSTANCES: known,
-            **_waiting(known, end.instances),
+            **unreached(known, end.instances),
             **self._without_change_table(end),
             **self._commits({}, end.position),
             **noted_keys({}, end.instances, None),
@@ -223,7 +233,7 @@ class ChangeTableConnector(SharedLogConnector):
                     found.setdefault(table.database, []).append(numbers[table])
             return found
 
-        return _still_without(self._server.ask(query), ())
+        return still_without(self._server.ask(query), ())
 
     @override
     def advanced(
@@ -236,8 +246,8 @@ class ChangeTableConnector(SharedLogConnector):
         waiting = reached.log.get(WAITING, {})
         return {
             INSTANCES: known,
-            **_waiting(known, [each for each in end.instances if each.number in waiting.get(each.table.database, ())]),
-            **_still_without(reached.log.get(SENT, {}), read),
+            **unreached(known, [each for each in end.instances if each.number in waiting.get(each.table.database, ())]),
+            **still_without(reached.log.get(SENT, {}), read),
             **self._commits(reached.log, to),
             **noted_keys(reached.log, end.instances, end.captured_us if to >= end.position else None),
         }
@@ -373,20 +383,3 @@ class ChangeTableConnector(SharedLogConnector):
     @override
     def close(self) -> None:
         self._server.close()
-
-
-def _waiting(known: Known, instances: Sequence[Instance]) -> dict[str, Any]:
-    """The offset's entry WAITING: those of the instances that the log has not reached; empty if there is none."""
-    found: dict[str, list[int]] = {}
-    for each in instances:
-        if not is_known(known, each):
-            found.setdefault(each.table.database, []).append(each.number)
-    return {WAITING: found} if found else {}
-
-
-def _still_without(sent: Mapping[str, Sequence[int]], read: Sequence[Instance]) -> dict[str, Any]:
-    """The offset's entry SENT without the tables that have a change table by now; empty if none is left."""
-    numbers = {(each.table.database, each.source) for each in read}
-    left = {name: [each for each in found if (name, each) not in numbers] for name, found in sent.items()}
-    left = {name: found for name, found in left.items() if found}
-    return {SENT: left} if left else {}

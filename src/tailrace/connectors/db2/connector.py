@@ -12,7 +12,8 @@ from typing import Any
 from tailrace.config import Config
 from tailrace.config.filters import TableFilter
 from tailrace.config.options.databases import DATABASE_DBNAME
-from tailrace.connectors.change_tables.connector import INSTANCES, ChangeTableConnector
+from tailrace.connectors.change_tables.connector import ChangeTableConnector
+from tailrace.connectors.change_tables.entries import INSTANCES
 from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.ranges import LogEnd as CapturedEnd
 from tailrace.connectors.change_tables.ranges import LogRange
@@ -93,9 +94,8 @@ class Db2Connector(ChangeTableConnector):
         return found
 
     @override
-    def structures(self, config: Config, reached: Reached) -> Mapping[TableId, Structure]:
-        is_zos = config[DB2_PLATFORM] == ZOS
-        return self._server.ask(lambda connection: structures(connection, Catalog(connection, config), is_zos=is_zos))
+    def described(self, connection: Connection, config: Config) -> Mapping[TableId, Structure]:
+        return structures(connection, Catalog(connection, config), is_zos=config[DB2_PLATFORM] == ZOS)
 
     @override
     def within(self, start: LsnPosition, end: LsnPosition, limit: int) -> LsnPosition:

@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 from tailrace.config import Config
 from tailrace.config.options.databases import DATABASE_NAMES
-from tailrace.connectors.change_tables.connector import INSTANCES, ChangeTableConnector
+from tailrace.connectors.change_tables.connector import ChangeTableConnector
+from tailrace.connectors.change_tables.entries import INSTANCES
 from tailrace.connectors.change_tables.position import LsnPosition
 from tailrace.connectors.change_tables.ranges import LogEnd
 from tailrace.connectors.offset import Reached
@@ -119,12 +120,8 @@ class SqlServerConnector(ChangeTableConnector):
             log.warning("%s; remedy: %s", sentence, remedy)
 
     @override
-    def structures(self, config: Config, reached: Reached) -> Mapping[TableId, Structure]:
-        def query(connection: Connection) -> Mapping[TableId, Structure]:
-            end = log_end(connection, config)
-            return structures(connection, Catalog(connection, config), end)
-
-        return self._server.ask(query)
+    def described(self, connection: Connection, config: Config) -> Mapping[TableId, Structure]:
+        return structures(connection, Catalog(connection, config), log_end(connection, config))
 
     @override
     def older(self, config: Config, reached: Reached, tables: Collection[TableId]) -> Collection[TableId]:

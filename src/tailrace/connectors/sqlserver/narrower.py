@@ -20,12 +20,13 @@ JOIN {db}.sys.columns c ON c.object_id = o.source_object_id AND c.name = k.colum
 WHERE NOT EXISTS (SELECT 1 FROM {db}.cdc.captured_columns m
   WHERE m.object_id = n.object_id AND m.column_name = k.column_name)
 """
-# Of a table's columns that an instance lacks; computed ones have no values in any instance.
+# Of a table's columns that an instance lacks; computed ones have no values in any instance. One that was dropped and
+# added again is another column: the change table has none but the one that was dropped, which is null from then on.
 _UNCAPTURED = """
 SELECT ct.object_id, c.name FROM {db}.cdc.change_tables ct
 JOIN {db}.sys.columns c ON c.object_id = ct.source_object_id AND c.is_computed = 0
 WHERE NOT EXISTS (SELECT 1 FROM {db}.cdc.captured_columns k
-  WHERE k.object_id = ct.object_id AND k.column_name = c.name)
+  WHERE k.object_id = ct.object_id AND k.column_name = c.name AND k.column_id = c.column_id)
 ORDER BY ct.object_id, c.column_id
 """
 REMEDY = (

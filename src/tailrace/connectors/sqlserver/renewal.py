@@ -30,10 +30,12 @@ LEFT JOIN {db}.sys.indexes i ON i.object_id = ct.source_object_id AND i.name = c
 WHERE EXISTS (SELECT 1 FROM {db}.cdc.ddl_history h WHERE h.object_id = ct.object_id)
 AND EXISTS (SELECT 1 FROM {db}.sys.columns c WHERE c.object_id = ct.source_object_id AND c.is_computed = 0
   AND NOT EXISTS (
-    SELECT 1 FROM {db}.cdc.captured_columns k WHERE k.object_id = ct.object_id AND k.column_name = c.name))
+    SELECT 1 FROM {db}.cdc.captured_columns k
+    WHERE k.object_id = ct.object_id AND k.column_name = c.name AND k.column_id = c.column_id))
 """
 _COLUMNS = """
-SELECT c.name, CASE WHEN k.column_name IS NULL THEN 0 ELSE 1 END FROM {db}.sys.columns c
+SELECT c.name, CASE WHEN k.column_name IS NULL THEN 0 ELSE 1 END, CASE WHEN k.column_id = c.column_id THEN 1 ELSE 0 END
+FROM {db}.sys.columns c
 LEFT JOIN {db}.cdc.captured_columns k ON k.object_id = {instance} AND k.column_name = c.name
 WHERE c.object_id = {source} AND (c.is_computed = 0 OR k.column_name IS NOT NULL) ORDER BY c.column_id
 """
@@ -115,14 +117,15 @@ def _renewed(connection: Connection, instance: Instance) -> list[str] | None:
     """The columns of a new instance: those of this one and what the table got since. None if it got nothing.
 
     Empty if these are all that the table has. A column that was there when the instance was created was kept out of
-    it by whoever created it, and stays so; also if it was dropped and added again.
+    it by whoever created it, and stays so; also if it was dropped and added again. One that the instance had then has
+    no values in it any more.
     """
     database, number = name(instance.table.database), instance.number
     rows = connection.rows(_COLUMNS.format(db=database, instance=number, source=instance.source))
     commands = [str(row[0]) for row in connection.rows(_COMMANDS.format(db=database, instance=number))]
     added = added_columns(commands)
-    wanted = [column for column, is_captured in rows if is_captured or column.lower() in added]
-    if len(wanted) == sum(is_captured for _, is_captured in rows):
+    wanted = [column for column, is_named, _ in rows if is_named or column.lower() in added]
+    if len(wanted) == sum(is_captured for *_, is_captured in rows):
         return None
     return wanted if len(wanted) < len(rows) else []
 

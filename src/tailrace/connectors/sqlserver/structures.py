@@ -11,6 +11,7 @@ from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.sql_tables.tables import Row
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
+from tailrace.connectors.sqlserver.narrower import RENEW
 from tailrace.connectors.sqlserver.statements import name
 from tailrace.connectors.sqlserver.types.conversions import kept_by
 from tailrace.connectors.sqlserver.types.values import SqlType
@@ -18,10 +19,11 @@ from tailrace.model.structure import Fact, Member, Structure
 from tailrace.model.table import TableId
 
 # The captured columns of each instance, with the types that the source's columns have now. A captured column that was
-# dropped keeps its number, and one that was added under its name has another.
+# dropped keeps its number, and one that was added under its name has another: the change table has no values of that.
 _CAPTURED = """
 SELECT k.object_id, t.object_id, CONVERT(varchar(30), t.create_date, 126), k.column_name,
-  COALESCE(c.column_id, k.column_id), COALESCE(b.name, y.name), c.max_length, c.precision, c.scale, c.collation_name
+  CASE WHEN c.column_id <> k.column_id THEN 1 ELSE 0 END, COALESCE(c.column_id, k.column_id),
+  COALESCE(b.name, y.name), c.max_length, c.precision, c.scale, c.collation_name
 FROM {db}.cdc.captured_columns k
 JOIN {db}.cdc.change_tables ct ON ct.object_id = k.object_id
 JOIN {db}.sys.tables t ON t.object_id = ct.source_object_id
@@ -37,6 +39,7 @@ FROM {db}.cdc.change_tables ct
 JOIN {db}.sys.partitions p ON p.object_id = ct.source_object_id AND p.index_id < 2
 """
 _FILLED = "filled"
+_ADDED_AGAIN = "was dropped and added again, and no change of it arrives by a capture instance of before"
 
 
 @dataclass
@@ -45,12 +48,15 @@ class StructureTable:
 
     identity: str
     columns: dict[str, str] = field(default_factory=dict)
+    again: list[str] = field(default_factory=list)
     facts: dict[str, Fact] = field(default_factory=dict)
 
     def described(self, shown: Sequence[str]) -> Structure:
         """The table, of whose columns these are captured."""
         hidden = tuple(place for column, place in self.columns.items() if column not in shown)
-        return Structure(self.identity, self.columns, hidden, facts=self.facts)
+        again = ", ".join(column for column in self.again if column in shown)
+        unsent = f"{again} {_ADDED_AGAIN}; {RENEW}" if again else None
+        return Structure(self.identity, self.columns, hidden, facts=self.facts, unsent=unsent)
 
 
 @dataclass(frozen=True)
@@ -111,9 +117,10 @@ def in_effect(catalog: Catalog, database: str, end: LsnPosition) -> dict[TableId
 
 def _tables(rows: Sequence[tuple[object, ...]]) -> Mapping[int, StructureTable]:
     found: dict[int, StructureTable] = {}
-    for instance, number, created, column, place, *kind in rows:
+    for instance, number, created, column, is_another, place, *kind in rows:
         table = found.setdefault(int(str(instance)), StructureTable(f"{number} {created}"))
         table.columns[str(column)] = str(place)
+        table.again += [str(column)] if is_another else []
         table.facts.update(_facts(str(column), kind))
     return found
 

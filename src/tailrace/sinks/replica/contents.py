@@ -122,14 +122,17 @@ def bring(
     """Bring the changes that a table does not hold into it, in one commit; see Contents. Raises what that raises."""
     work = Work(batch, place, target, progress)
     contents = _contents(work)
+    # Also of changes that are written: the run that wrote them may have been killed before it could report.
+    outdated = None if target is None else descriptions.outdated(target, part.oldest_us)
     if not part.left(progress):
-        return TableReport(place.table)
+        return TableReport(place.table, lacking=outdated)
     begins = progress.begins(part.extent) if replaces is None else replaces
     try:
         report = contents.bring(work, part, replaces=begins, beside=beside, is_copy=is_copy)
     except ShapeError as error:
         raise error if place.mode.is_latest else _unlike(place, error) from error
-    return replace(report, snapshot=None if part.extent.read is None else part.extent.read.snapshot)
+    snapshot = None if part.extent.read is None else part.extent.read.snapshot
+    return replace(report, snapshot=snapshot, lacking=report.lacking or outdated)
 
 
 def _unlike(place: Target, error: ShapeError) -> TableError:

@@ -68,6 +68,14 @@ def types(table: TableSchema) -> dict[str, str]:
     return {column.name: json.dumps(column.schema.to_json()) for column in table.columns}
 
 
+def outdated(target: Table, since_us: int | None) -> str | None:
+    """Why rows may differ that a change of that time has written (the source's; None: there is none)."""
+    known = stored(target) if since_us is not None else None
+    if known is None or since_us is None or since_us > known.differed_us:
+        return None
+    return "a change came that is older than what had happened to the table outside the log, and may have undone it"
+
+
 def moved(target: Table, source: Table, mark: Mark) -> None:
     """Note that a table has the rows of another one, which has its name from here on. So it is met, if no more."""
     known = stored(source) or Stored()

@@ -48,7 +48,9 @@ def _begun(batch: MicroBatch, place: Target, structure: Structure) -> TableRepor
     report = TableReport(place.table, lasting=structure.unsent or "", is_there=True)
     if target is None:
         return report
-    descriptions.store(target, Stored.of(structure), writing.repeated(target, batch, place.table))
+    known, described = descriptions.stored(target), Stored.of(structure)
+    described.differed_us = 0 if known is None else known.differed_us
+    descriptions.store(target, described, writing.repeated(target, batch, place.table))
     return writing.identified(report, target)
 
 
@@ -82,6 +84,8 @@ def _described(batch: MicroBatch, place: Target, note: ChangeBatch, structure: S
     left = known.lacking if known is not None else ""
     described = Stored.of(structure)
     described.lacking = "; ".join([*([left] if left else []), *(each for each in why if each not in left)])
+    if known is not None:
+        described.differed_us = structure.read_us if why else known.differed_us
     descriptions.store(target, described, writing.repeated(target, batch, place.table))
     report = TableReport(place.table, lasting=structure.unsent or "", is_there=True, reminder=left or None)
     return writing.identified(replace(report, lacking=lacking or "; ".join(why) or None), target)

@@ -46,6 +46,12 @@ class Part:
         """The signal that asked for these rows, where it asked for the whole table in chunks."""
         return None if self.extent.read is None else self.extent.read.request
 
+    @property
+    def oldest_us(self) -> int | None:
+        """The time of the oldest change of the log; None where there is none."""
+        times = [pc.min(batch.rows.column("ts_us")).as_py() for batch in self.batches if batch.read is None]
+        return min((each for each in times if each is not None), default=None)
+
     def left(self, progress: TableProgress) -> list[ChangeBatch]:
         """The batches without the rows that the table holds already."""
         return [batch for batch, _ in self.placed(progress)]

@@ -95,7 +95,7 @@ def _slices(
     progress, wholes = opened()
     left = part.left(progress)
     if not left:
-        yield json.dumps({"extent": asdict(part.extent)}), b""
+        yield json.dumps({"extent": asdict(part.extent), "oldest_us": part.oldest_us}), b""
         return
     net = fold(left)
     wholes |= _wholes(net.rows.schema)
@@ -111,6 +111,7 @@ def _header(part: Part, net: Net, progress: TableProgress) -> dict[str, Any]:
     """What there is to know of a part's rows."""
     return {
         "extent": asdict(part.extent.without(progress.place)),
+        "oldest_us": part.oldest_us,
         "names": net.table.row_type.names,
         "schema": base64.b64encode(net.rows.schema.serialize().to_pybytes()).decode(),
         "key": net.key,

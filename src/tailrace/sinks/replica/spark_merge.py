@@ -169,15 +169,17 @@ def _write_part(
         return report if version is None else writing.identified(report, place.open())
     if "lacking" in head:
         return notes.of_reason(table, head["lacking"], extent.read)
+    target = place.open()
+    outdated = None if target is None else descriptions.outdated(target, head.get("oldest_us"))
     if "schema" not in head:
-        return TableReport(table, is_there=True)
+        return TableReport(table, lacking=outdated, is_there=True)
     chosen = (folded.table == table) & (folded.part == extent.number)
     described = TableSchema.from_json(head["table"]) if "table" in head else None
     applied = _apply(tables, batch, place, _net(folded.where(chosen).select("rows"), head), extent, described)
     if applied is None:
-        return TableReport(table, is_there=True)
+        return TableReport(table, lacking=outdated, is_there=True)
     absent = 0 if applied.put is None else head["upserted"] - applied.put
-    lacking = applied.lacking or head["loses"] or writing.missing_values(absent)
+    lacking = applied.lacking or head["loses"] or writing.missing_values(absent) or outdated
     snapshot = None if extent.read is None else extent.read.snapshot
     report = TableReport(table, head["upserted"], head["deleted"], lacking=lacking, snapshot=snapshot, is_there=True)
     return writing.identified(report, place.open())
