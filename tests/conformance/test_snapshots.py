@@ -91,7 +91,8 @@ def test_a_snapshot_of_several_batches_resumes_where_it_was(
     tables = ["one", "two", "three", "four"]
     source.create(*tables)
     source.commit(*(Insert(table, row(key)) for table in tables for key in (1, 2)))
-    limit = {"snapshot.max.threads": "1"}
+    # The tables are watched, as for a replica.
+    limit = {"snapshot.max.threads": "1", "table.watch.interval.ms": "1000"}
     # Batches far apart: the pipeline is stopped between two of them.
     line = Line(subject, source, folder / "batches", tables=tables, properties=limit, trigger="5s")
     with line.running(spark, SNAPSHOT) as run:

@@ -11,6 +11,7 @@ from tailrace.capture.offset import Offset
 from tailrace.config import Config
 from tailrace.config.options.snapshot import SNAPSHOT_MODE
 from tailrace.config.snapshot_modes import SnapshotMode
+from tailrace.connectors.captured_lists import ENTRY
 from tailrace.connectors.log_ports import Connector, LogEnd
 from tailrace.connectors.offset import BEGIN, SNAPSHOT, WITHOUT_ROWS
 from tailrace.connectors.retry import retrying
@@ -167,7 +168,10 @@ class FirstSnapshot:
         return self._at(reached, start, resumed if limit is None else self._connector.within(start, resumed, limit))
 
     def _at(self, reached: Offset, start: Any, to: Any) -> Offset:
-        return reached.at(position=to, log=self._connector.advanced(self.config, reached, start, to, None))
+        """The offset at a position, with the lists of tables as they are: without them it would be a new one each time."""
+        advanced = self._connector.advanced(self.config, reached, start, to, None)
+        kept = {ENTRY: reached.log[ENTRY]} if ENTRY in reached.log else {}
+        return reached.at(position=to, log={**advanced, **kept})
 
     def _reads_again(self, reached: Offset, *, is_start: bool) -> bool:
         """Whether the tables are to be read again. Raises OffsetError where the log from here on is lost instead."""
