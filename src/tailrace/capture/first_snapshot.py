@@ -168,7 +168,7 @@ class FirstSnapshot:
         return self._at(reached, start, resumed if limit is None else self._connector.within(start, resumed, limit))
 
     def _at(self, reached: Offset, start: Any, to: Any) -> Offset:
-        """The offset at a position, with the lists of tables as they are: without them it would be a new one each time."""
+        """The offset at a position, with the lists of tables as they are: without them it would never be the same."""
         advanced = self._connector.advanced(self.config, reached, start, to, None)
         kept = {ENTRY: reached.log[ENTRY]} if ENTRY in reached.log else {}
         return reached.at(position=to, log={**advanced, **kept})

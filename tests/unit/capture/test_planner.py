@@ -101,7 +101,9 @@ def test_a_pipeline_reads_the_tables_and_then_the_log(source: FolderSource) -> N
     assert made.phases == [BEGIN, SNAPSHOT, STREAM]
 
 
-def test_the_log_follows_a_snapshot_of_several_batches_beside_which_the_tables_are_watched(source: FolderSource) -> None:
+def test_the_log_follows_a_snapshot_of_several_batches_beside_which_the_tables_are_watched(
+    source: FolderSource,
+) -> None:
     source.create("u")
     made = pipeline(source, snapshot__max__threads="1", table__watch__interval__ms="5000")
     for _ in range(6):
