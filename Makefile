@@ -42,10 +42,10 @@ quick: env  ## Lint, formatting, types, and beside them the tests that need no s
 	@$(MAKE) --no-print-directory -j 2 check quick-tests
 
 quick-tests: env
-	TAILRACE_FUZZ_EXAMPLES=10 $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --hypothesis-profile=quick -m "not server and not long and not crash and not big" tests/unit
+	TAILRACE_FUZZ_EXAMPLES=10 $(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --hypothesis-profile=quick -m "not server and not slow and not long and not crash and not big" tests/unit
 
 coverage: env  ## Print which parts of src the tests of `make quick` run, as lines and branches
-	TAILRACE_FUZZ_EXAMPLES=10 $(BIN)/python -m coverage run -m pytest -q --hypothesis-profile=quick --timeout=0 -m "not server and not long and not crash and not big" tests/unit
+	TAILRACE_FUZZ_EXAMPLES=10 $(BIN)/python -m coverage run -m pytest -q --hypothesis-profile=quick --timeout=0 -m "not server and not slow and not long and not crash and not big" tests/unit
 	$(BIN)/python -m coverage report --skip-covered --sort=cover
 
 format: env  ## Format the code, and fix what lint can fix

@@ -73,6 +73,11 @@ class Option(Generic[T_co]):
             "".join(re.escape(part) if i % 2 == 0 else ".+" for i, part in enumerate(parts)), re.IGNORECASE
         )
 
+    @cached_property
+    def head(self) -> str:
+        """What every name of a family begins with, in lower case."""
+        return re.split(r"<|\*", self.name, maxsplit=1)[0].lower()
+
     def matches(self, name: str) -> bool:
         """Whether a property of a family is meant."""
         return self._expression.fullmatch(name) is not None
@@ -115,6 +120,11 @@ class OptionTable:
     def __iter__(self) -> Iterator[Option[object]]:
         for options in self.groups.values():
             yield from options
+
+    @cached_property
+    def unset(self) -> Mapping[str, object]:
+        """The values of properties that are not given, by name, which each Config begins with: they are read once."""
+        return {option.name: option.unset() for option in self if not option.is_family}
 
     def find(self, name: str) -> tuple[Option[object], Alias | None] | None:
         """The option a name means, and the alias if it is one; None for an unknown name."""

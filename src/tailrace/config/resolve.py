@@ -91,14 +91,17 @@ class Config:
 
     def members(self, family: Option[T]) -> dict[str, T]:
         """The values of a family's properties by their names, which have the case that they are given in."""
-        return {name: cast(T, value) for name, value in self.values.items() if family.matches(name)}
+        head = family.head
+        # Of several hundred names few begin so, and a look at the beginning takes a tenth of that at the whole.
+        named = [name for name in self.values if name[: len(head)].lower() == head]
+        return {name: cast(T, self.values[name]) for name in named if family.matches(name)}
 
     def within(self, prefix: str) -> Config:
         """The settings of a part, which its options name without the prefix. Families have it as it is given."""
         if prefix not in self._parts:
             start, size = f"{prefix}.".lower(), len(prefix) + 1
             values, given = (
-                {name[size:]: each for name, each in of.items() if name.lower().startswith(start)}
+                {name[size:]: each for name, each in of.items() if name[:size].lower() == start}
                 for of in (self.values, self.given)
             )
             self._parts[prefix] = Config(values, cast("dict[str, str]", given))
@@ -218,7 +221,7 @@ class _Reading:
 
     def values(self) -> dict[str, object]:
         """The value of every property: parsed from the text given, else from the default."""
-        values = {option.name: option.unset() for option in self.table if not option.is_family}
+        values = dict(self.table.unset)
         for name, (option, text) in self.given.items():
             if text.strip() or not option.kind.blank_is_unset:
                 self._read(name, option, text, values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 
@@ -15,15 +16,20 @@ def tailrace(*arguments: str, folder: Path | None = None) -> subprocess.Complete
     )
 
 
+@cache
+def helped() -> subprocess.CompletedProcess[str]:
+    return tailrace("--help")
+
+
 def test_help_names_every_command() -> None:
-    done = tailrace("--help")
+    done = helped()
     assert done.returncode == 0
     for command in ("run", "check", "init", "status", "signal", "add", "remove", "drop", "demo"):
         assert f"  {command} " in done.stdout
 
 
 def test_help_names_each_command_in_a_whole_sentence() -> None:
-    listed = tailrace("--help").stdout.partition("Commands:\n")[2].splitlines()
+    listed = helped().stdout.partition("Commands:\n")[2].splitlines()
     assert len(listed) >= 10
     assert all(line.endswith(".") and not line.endswith("...") for line in listed), listed
 
@@ -49,7 +55,7 @@ def test_an_error_is_a_sentence_with_its_remedy(tmp_path: Path) -> None:
 
 
 def test_debug_shows_the_traceback_wherever_it_stands(tmp_path: Path) -> None:
-    for arguments in (("--debug", "run", "none.yaml"), ("run", "none.yaml", "--debug")):
+    for arguments in (("--debug", "status", "none.yaml"), ("status", "none.yaml", "--debug")):
         assert "Traceback" in tailrace(*arguments, folder=tmp_path).stderr
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tailrace.config.option import Option
 from tailrace.connectors.registry import BUILT_IN
-from tests.unit.source_code import MODULES, SOURCE, nodes, tree
+from tests.unit.source_code import MODULES, SOURCE, children, nodes, tree
 
 ABOVE = ("sinks", "pipeline", "cli", "snapshot", "capture", "spark", "transforms", "events")
 
@@ -150,7 +150,7 @@ def _pieces(module: str) -> dict[str, Piece]:
         if isinstance(node, ast.FunctionDef):
             name = name or node.name
         _note(node, found[name], sources)
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             look(child, name)
 
     look(tree(file), "")

@@ -50,6 +50,7 @@ def test_any_other_error_stops_and_so_does_a_fault_by_default() -> None:
         FailureHandling("skip").sound(3, lambda rows: 1 // 0, str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transforms", [{}, {"transforms": "t", "transforms.t.type": "X"}])
 def test_an_event_too_large_for_spark_is_left_out(
     transforms: dict[str, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -112,6 +112,7 @@ def test_escapes_are_jacksons() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_long_values_go_the_other_way() -> None:
     text = "世x" * (18 << 20) + '"\U0001f600'
     assert encode(pa.array([text, None]), TEXT).to_pylist() == [f'"{text[:-2]}\\"\\uD83D\\uDE00"', "null"]

@@ -40,6 +40,8 @@ NOT_OF_POSTGRES = (
     "types-numeric-neg",
     "dates-of-the-driver",
 )
+# Thousands of events: 1.5 s of a processor each.
+LARGE = ("signal-stop-snapshot", "large-transaction")
 
 Record = tuple[Any, ...]
 
@@ -47,7 +49,7 @@ Record = tuple[Any, ...]
 def scenarios(*databases: Recorded) -> list[Any]:
     """The scenarios of these databases as parameters."""
     return [
-        pytest.param(of, name, id=f"{of.database}-{name}")
+        pytest.param(of, name, id=f"{of.database}-{name}", marks=[pytest.mark.slow] if name in LARGE else [])
         for of in databases
         for name in of.scenarios(*NOT_HERE, *(NOT_OF_POSTGRES if of is POSTGRES else ()))
     ]

@@ -121,6 +121,7 @@ def test_a_damaged_document_among_others_of_a_shape(monkeypatch: pytest.MonkeyPa
         json_text(values_of(data), STRICT)
 
 
+@pytest.mark.slow
 def test_documents_of_16_megabytes() -> None:
     numbers = {"_id": 1, "list": list(range(1_300_000))}
     text = {"_id": 2, "text": '"\n' * 8_000_000}

@@ -132,6 +132,7 @@ def test_a_repeated_micro_batch_stores_nothing_twice(night: Night) -> None:
     assert night.ids() == [3, 4, 5]
 
 
+@pytest.mark.slow
 def test_small_files_of_dead_letters_are_joined_and_each_is_stored_once(night: Night) -> None:
     night_long = [rows("c", (number, CAESAR), (-number, CAESAR), commit=number) for number in range(1, 37)]
     for number, changes in enumerate(night_long):

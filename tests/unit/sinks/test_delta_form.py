@@ -149,6 +149,7 @@ def test_a_table_is_partitioned_when_it_is_wholly_written_again(replica: Callabl
     assert here.rows() == [order(1, "a"), order(2, "b")]
 
 
+@pytest.mark.slow
 def test_partitions_are_maintained(replica: Callable[..., DeltaReplica]) -> None:
     here = replica("note", enableChangeDataFeed="true")
     for number in range(40):

@@ -164,6 +164,7 @@ def test_rows_that_are_read_amid_the_log_do_not_make_later_changes_late(tmp_path
     assert found[2]["_commit_time"] == at(9_000), "when it was read"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lake", ["delta", pytest.param("iceberg", marks=pytest.mark.long)])
 def test_maintenance_loses_no_version(tmp_path: Path, lake: str) -> None:
     draw, line, source = Random(7), Line(tmp_path, lake, HISTORY, Upkeep(retention_minutes=1)), Source()

@@ -121,6 +121,7 @@ def test_nothing_is_done_between_two_marks_of_the_clock(replica: Replica) -> Non
     assert len(replica.files()) == 5
 
 
+@pytest.mark.slow
 def test_without_a_retention_the_disk_space_decides(replica: Replica) -> None:
     """Twenty seconds a commit, each of which replaces all rows."""
     for number in range(15):
@@ -163,6 +164,7 @@ def test_what_a_killed_writer_left_is_removed(replica: Replica) -> None:
     assert {file.name for file in replica.files() if "killed" in file.name} == {"part-of-a-killed-task.parquet"}
 
 
+@pytest.mark.slow
 def test_small_files_are_joined_and_the_record_stays(replica: Replica) -> None:
     for _ in range(50):
         first = replica.write("append")

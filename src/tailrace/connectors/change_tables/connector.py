@@ -113,8 +113,8 @@ class ChangeTableConnector(SharedLogConnector):
         def query(connection: Connection) -> list[TableSchema]:
             catalog = self.dialect.catalog(connection, config)
             numbers, newest = catalog.tables(), catalog.newest()
-            found = (catalog.capture(catalog.now(table, newest, numbers[table])) for table in catalog.captured())
-            return [each.schema for each in found if each is not None]
+            tables = (catalog.capture(catalog.now(table, newest, numbers[table])) for table in catalog.captured())
+            return [each.schema for each in tables if each is not None]
 
         return self._server.ask(query)
 
@@ -123,9 +123,9 @@ class ChangeTableConnector(SharedLogConnector):
         """With the time: what was committed before it may be captured later."""
 
         def query(connection: Connection) -> Mapping[TableId, Structure]:
-            found = self.described(connection, config)
-            now = self.dialect.now_us(connection) if found else 0
-            return {table: replace(each, read_us=now) for table, each in found.items()}
+            described = self.described(connection, config)
+            now = self.dialect.now_us(connection) if described else 0
+            return {table: replace(each, read_us=now) for table, each in described.items()}
 
         return self._server.ask(query)
 
@@ -185,11 +185,11 @@ class ChangeTableConnector(SharedLogConnector):
 
     @override
     def first(self, end: LogEnd, *, reads_tables: bool) -> tuple[LsnPosition | None, Mapping[str, Any]]:
-        known = known_up_to({}, end.position, [each for each in end.instances if self._sends_structure(each.table)])
+        instances = known_up_to({}, end.position, [each for each in end.instances if self._sends_structure(each.table)])
         log = {
             BEGINS: end.position.to_text(),
-            INSTANCES: known,
-            **unreached(known, end.instances),
+            INSTANCES: instances,
+            **unreached(instances, end.instances),
             **self._without_change_table(end),
             **self._commits({}, end.position),
             **noted_keys({}, end.instances, None),
@@ -227,11 +227,11 @@ class ChangeTableConnector(SharedLogConnector):
         def query(connection: Connection) -> dict[str, list[int]]:
             catalog = self.dialect.catalog(connection, self.config)
             numbers, read = catalog.tables(), {each.table for each in end.instances}
-            found: dict[str, list[int]] = {}
+            numbers_by_database: dict[str, list[int]] = {}
             for table in catalog.captured():
                 if table not in read and self._sends_structure(table):
-                    found.setdefault(table.database, []).append(numbers[table])
-            return found
+                    numbers_by_database.setdefault(table.database, []).append(numbers[table])
+            return numbers_by_database
 
         return still_without(self._server.ask(query), ())
 
@@ -241,12 +241,14 @@ class ChangeTableConnector(SharedLogConnector):
     ) -> Mapping[str, Any]:
         if end is None:
             return reached.log
-        known = known_up_to(reached.log.get(INSTANCES, {}), to, end.instances)
-        read = [each for each in end.instances if is_known(known, each)]
+        instances = known_up_to(reached.log.get(INSTANCES, {}), to, end.instances)
+        read = [each for each in end.instances if is_known(instances, each)]
         waiting = reached.log.get(WAITING, {})
         return {
-            INSTANCES: known,
-            **unreached(known, [each for each in end.instances if each.number in waiting.get(each.table.database, ())]),
+            INSTANCES: instances,
+            **unreached(
+                instances, [each for each in end.instances if each.number in waiting.get(each.table.database, ())]
+            ),
             **still_without(reached.log.get(SENT, {}), read),
             **self._commits(reached.log, to),
             **noted_keys(reached.log, end.instances, end.captured_us if to >= end.position else None),
@@ -275,12 +277,12 @@ class ChangeTableConnector(SharedLogConnector):
             # Who restores a database, or moves it to another node, cuts its connections.
             is_new, self._compared = not is_routine or connection is not self._compared, connection
             other = changed(self.dialect, connection, reached.log) if is_new else None
-            known = reached.log.get(INSTANCES, {})
-            return other or self._gap(connection, at, known, seen or self._current_end(connection))
+            stored = reached.log.get(INSTANCES, {})
+            return other or self._gap(connection, at, stored, seen or self._current_end(connection))
 
         return self._server.ask(query)
 
-    def _gap(self, connection: Connection, at: LsnPosition, known: Known, end: LogEnd) -> LogGap | None:
+    def _gap(self, connection: Connection, at: LsnPosition, stored: Known, end: LogEnd) -> LogGap | None:
         for database, lsn in at.lsns:
             if end.position.lsn(database) < lsn and not self.dialect.is_behind(connection, database):
                 return gap.behind(database, lsn, end.position.lsn(database))
@@ -291,14 +293,14 @@ class ChangeTableConnector(SharedLogConnector):
             database = instance.table.database
             lsn = at.lsn(database)
             is_read = instance.stop is None or instance.stop > lsn
-            is_cleaned = is_known(known, instance) and is_read and instance.start > lsn
+            is_cleaned = is_known(stored, instance) and is_read and instance.start > lsn
             # Clean-up keeps what is at its mark: the change right behind the position may be it.
             if is_cleaned and not self.dialect.follows(connection, database, lsn, instance.start):
                 return gap.cleaned(instance, lsn, self.longer)
         if self.keeps_tables:
             # The tables are incomplete, which is said with the changes.
             return None
-        return next((LogGap(gap.disabled(*each)) for each in gap.replaced(known, at, instances)), None)
+        return next((LogGap(gap.disabled(*each)) for each in gap.replaced(stored, at, instances)), None)
 
     @property
     def keeps_tables(self) -> bool:
@@ -314,30 +316,30 @@ class ChangeTableConnector(SharedLogConnector):
         def query(connection: Connection) -> LogRange:
             # Those that `advanced` has written down, if this process has planned the range.
             is_seen = self._end is not None and to <= self._end.position
-            found = self._end.instances if self._end and is_seen else self._instances(connection, to)
-            known = start.log.get(INSTANCES, {})
-            inside = tuple(each for each in found if gap.is_in(each, begin, to))
+            instances = self._end.instances if self._end and is_seen else self._instances(connection, to)
+            stored = start.log.get(INSTANCES, {})
+            inside = tuple(each for each in instances if gap.is_in(each, begin, to))
             structures = (
                 CapturedTables(self.dialect, connection, self.config).structures() if start.log.get(UNTOLD) else ()
             )
             tells, lists = self.config[INCLUDE_SCHEMA_CHANGES], TableFilter.from_config(config)
             switches = self._switches(connection, inside, start.log) if tells else []
-            dropped = gap.dropped(known, found, lists.naming.shown) if tells else ()
+            dropped = gap.dropped(stored, instances, lists.naming.shown) if tells else ()
             mine = [each for each in inside if lists.captures(each.table)]
             rows = counted(self.dialect, connection, mine, begin, to)
             gone = [(each, begin.lsn(each.table.database)) for each in mine if each not in rows]
             lacking = [(each.table, gap.dropped_meanwhile(each, lsn)) for each, lsn in gone]
             if self.keeps_tables:
-                all_, waiting = [each for each in found if lists.captures(each.table)], start.log.get(WAITING, {})
+                all_, waiting = [each for each in instances if lists.captures(each.table)], start.log.get(WAITING, {})
                 catalog = self.dialect.catalog(connection, config)
-                lacking += lacking_rows(self.dialect, connection, catalog, known, waiting, begin, all_, mine)
+                lacking += lacking_rows(self.dialect, connection, catalog, stored, waiting, begin, all_, mine)
                 lacking += older_rows(rows, start.log, end.log)
             return LogRange(
                 begin,
                 to,
                 rows,
                 tuple(switches),
-                passed=tuple(each for each in found if gap.is_passed(each, begin, to)),
+                passed=tuple(each for each in instances if gap.is_passed(each, begin, to)),
                 structures=structures,
                 dropped=dropped,
                 lacking=tuple(lacking),
@@ -351,22 +353,22 @@ class ChangeTableConnector(SharedLogConnector):
     ) -> list[Switch]:
         """The new change tables with the structures they bring."""
         catalog = self.dialect.catalog(connection, self.config)
-        known: Known = log.get(INSTANCES, {})
-        found = []
+        stored: Known = log.get(INSTANCES, {})
+        switches = []
         for instance in instances:
-            if gap.is_reported(known, instance):
+            if gap.is_reported(stored, instance):
                 continue
             mine = [each for each in catalog.instances(instance.table.database) if each.table == instance.table]
             before = list(takewhile(lambda each, number=instance.number: each.number != number, mine))  # type: ignore[misc]
             structure = catalog.at(instance)
-            if before and catalog.at(before[-1]) == structure and not gap.is_retyped(known, before[-1]):
+            if before and catalog.at(before[-1]) == structure and not gap.is_retyped(stored, before[-1]):
                 continue
             was_sent = not before and instance.source in log.get(SENT, {}).get(instance.table.database, ())
             if was_sent and structure.shows_all_of(catalog.described(instance.table, instance.source)):
                 continue
-            is_new = not before and not was_sent and not is_known(known, instance)
-            found.append(Switch(instance, structure, is_new))
-        return found
+            is_new = not before and not was_sent and not is_known(stored, instance)
+            switches.append(Switch(instance, structure, is_new))
+        return switches
 
     @override
     def changes(self, config: Config, wanted: LogRange) -> Iterator[Chunk]:

@@ -18,18 +18,18 @@ WAITING = "instances_waiting"
 UNTOLD = "structures_untold"
 
 
-def unreached(known: Known, instances: Sequence[Instance]) -> dict[str, Any]:
+def unreached(stored: Known, instances: Sequence[Instance]) -> dict[str, Any]:
     """The offset's entry WAITING: those of the instances that the log has not reached; empty if there is none."""
-    found: dict[str, list[int]] = {}
+    by_database: dict[str, list[int]] = {}
     for each in instances:
-        if not is_known(known, each):
-            found.setdefault(each.table.database, []).append(each.number)
-    return {WAITING: found} if found else {}
+        if not is_known(stored, each):
+            by_database.setdefault(each.table.database, []).append(each.number)
+    return {WAITING: by_database} if by_database else {}
 
 
 def still_without(sent: Mapping[str, Sequence[int]], read: Sequence[Instance]) -> dict[str, Any]:
     """The offset's entry SENT without the tables that have a change table by now; empty if none is left."""
     numbers = {(each.table.database, each.source) for each in read}
-    left = {name: [each for each in found if (name, each) not in numbers] for name, found in sent.items()}
-    left = {name: found for name, found in left.items() if found}
+    left = {name: [each for each in of_database if (name, each) not in numbers] for name, of_database in sent.items()}
+    left = {name: of_database for name, of_database in left.items() if of_database}
     return {SENT: left} if left else {}

@@ -82,16 +82,16 @@ class Db2Connector(ChangeTableConnector):
     @override
     def warnings(self, connection: Connection, config: Config) -> Sequence[str]:
         captured = {(each.schema, each.table): each for each in Catalog(connection, config).captured()}
-        found = [
+        sentences = [
             f"{captured[name]}: {each.why}, so its changes are not captured"
             for name, each in sorted(registrations(connection, config).items())
             if name in captured and not each.is_active
         ]
-        for sentence in found:
+        for sentence in sentences:
             if sentence not in self._told:
                 log.warning(sentence)
-        self._told = found
-        return found
+        self._told = sentences
+        return sentences
 
     @override
     def described(self, connection: Connection, config: Config) -> Mapping[TableId, Structure]:
@@ -115,15 +115,15 @@ class Db2Connector(ChangeTableConnector):
 
     def _stopped(self, before: Sequence[list[str]], to: LsnPosition) -> Mapping[str, Any]:
         """The entry STOPPED at a position, empty if all registrations are active."""
-        found = stopped(before, self._states or {}, to.lsn(self.config[DATABASE_DBNAME]))
-        return {STOPPED: found} if found else {}
+        states = stopped(before, self._states or {}, to.lsn(self.config[DATABASE_DBNAME]))
+        return {STOPPED: states} if states else {}
 
     def _unit(self, log: Mapping[str, Any], to: LsnPosition) -> Mapping[str, Any]:
         """The entry UNIT at a position; the earlier one where no unit of work is left."""
         lsn = to.lsn(self.config[DATABASE_DBNAME])
-        found = self._server.ask(lambda connection: newest_unit(connection, self.config, lsn)) if lsn else None
-        if found is not None:
-            return {UNIT: found.to_json()}
+        unit = self._server.ask(lambda connection: newest_unit(connection, self.config, lsn)) if lsn else None
+        if unit is not None:
+            return {UNIT: unit.to_json()}
         return {UNIT: log[UNIT]} if UNIT in log else {}
 
     @override
@@ -150,12 +150,12 @@ class Db2Connector(ChangeTableConnector):
     def ranges(
         self, config: Config, start: Reached, begin: LsnPosition, end: Reached, *, is_whole: bool
     ) -> Sequence[LogRange]:
-        found = super().ranges(config, start, begin, end, is_whole=is_whole)
+        log_ranges = super().ranges(config, start, begin, end, is_whole=is_whole)
         lacking = tuple(self._lacking(config, start, begin, end))
         if not lacking:
-            return found
-        instances = {instance: rows for each in found for instance, rows in each.instances.items()}
-        return [replace(found[0], instances=instances, lacking=(*found[0].lacking, *lacking))]
+            return log_ranges
+        instances = {instance: rows for each in log_ranges for instance, rows in each.instances.items()}
+        return [replace(log_ranges[0], instances=instances, lacking=(*log_ranges[0].lacking, *lacking))]
 
     def _lacking(
         self, config: Config, start: Reached, begin: LsnPosition, end: Reached
@@ -173,8 +173,8 @@ class Db2Connector(ChangeTableConnector):
 
     def _incomplete(self, reached: Reached, lsn: str) -> list[Name]:
         """The tables that were captured before a position, and whose change tables lack changes behind it."""
-        known = reached.log.get(INSTANCES, {}).get(self.config[DATABASE_DBNAME], {})
-        names = [(schema, table) for _, schema, table, *_ in known.values()]
+        stored = reached.log.get(INSTANCES, {}).get(self.config[DATABASE_DBNAME], {})
+        names = [(schema, table) for _, schema, table, *_ in stored.values()]
         return [name for name in names if name in (self._states or {}) and (self._states or {})[name].lacks(lsn)]
 
     def _now(self) -> str:

@@ -22,28 +22,28 @@ def stored(target: Table) -> Stored | None:
     return Stored.parse(target.properties.get(PROPERTY))
 
 
-def store(target: Table, known: Stored, mark: Mark) -> None:
+def store(target: Table, description: Stored, mark: Mark) -> None:
     """Store what is known of a table's source, unless it is there."""
-    if target.properties.get(PROPERTY) != known.text:
-        target.set_property(PROPERTY, known.text, mark)
+    if target.properties.get(PROPERTY) != description.text:
+        target.set_property(PROPERTY, description.text, mark)
 
 
 def altered(target: Table, change: SchemaChange, mark: Mark) -> None:
     """Note what a schema change of the log does. After a drop, another table of that name is a new one."""
-    known = stored(target)
+    description = stored(target)
     if change.kind == DROP:
         store(target, Stored(is_dropped=True), mark)
-    elif known is not None:
-        known.altered(dict(change.renamed), change.dropped)
-        store(target, known, mark)
+    elif description is not None:
+        description.altered(dict(change.renamed), change.dropped)
+        store(target, description, mark)
 
 
 def emptied(target: Table, mark: Mark) -> None:
     """Note that a change of the log removes all rows."""
-    known = stored(target)
-    if known is not None:
-        known.emptied()
-        store(target, known, mark)
+    description = stored(target)
+    if description is not None:
+        description.emptied()
+        store(target, description, mark)
 
 
 def begun(target: Table, columns: dict[str, str], mark: Mark, is_empty: Callable[[], bool]) -> None:
@@ -51,16 +51,16 @@ def begun(target: Table, columns: dict[str, str], mark: Mark, is_empty: Callable
 
     `is_empty`: whether the target has no rows of now, or the commit that brings these removes them.
     """
-    known = stored(target)
-    if known is not None and known.is_emptied and not known.begun and is_empty():
-        known.begun = columns
-        store(target, known, mark)
+    description = stored(target)
+    if description is not None and description.is_emptied and not description.begun and is_empty():
+        description.begun = columns
+        store(target, description, mark)
 
 
-def whole(known: Stored, table: TableSchema) -> list[str]:
+def whole(description: Stored, table: TableSchema) -> list[str]:
     """The columns that had their present type when the first row came after all were removed."""
     now = types(table)
-    return [name for name, kind in known.begun.items() if now.get(name) == kind]
+    return [name for name, kind in description.begun.items() if now.get(name) == kind]
 
 
 def types(table: TableSchema) -> dict[str, str]:
@@ -70,22 +70,22 @@ def types(table: TableSchema) -> dict[str, str]:
 
 def outdated(target: Table, since_us: int | None) -> str | None:
     """Why rows may differ that a change of that time has written (the source's; None: there is none)."""
-    known = stored(target) if since_us is not None else None
-    if known is None or since_us is None or since_us > known.differed_us:
+    description = stored(target) if since_us is not None else None
+    if description is None or since_us is None or since_us > description.differed_us:
         return None
     return "a change came that is older than what had happened to the table outside the log, and may have undone it"
 
 
 def moved(target: Table, source: Table, mark: Mark) -> None:
     """Note that a table has the rows of another one, which has its name from here on. So it is met, if no more."""
-    known = stored(source) or Stored()
-    known.renamed = ""
-    store(target, known, mark)
+    description = stored(source) or Stored()
+    description.renamed = ""
+    store(target, description, mark)
 
 
 def cured(target: Table, mark: Mark) -> None:
     """Note that the rows are read again, whatever was lacking."""
-    known = stored(target)
-    if known is not None and known.lacking:
-        known.lacking = ""
-        store(target, known, mark)
+    description = stored(target)
+    if description is not None and description.lacking:
+        description.lacking = ""
+        store(target, description, mark)

@@ -48,8 +48,8 @@ def _begun(batch: MicroBatch, place: Target, structure: Structure) -> TableRepor
     report = TableReport(place.table, lasting=structure.unsent or "", is_there=True)
     if target is None:
         return report
-    known, described = descriptions.stored(target), Stored.of(structure)
-    described.differed_us = 0 if known is None else known.differed_us
+    stored, described = descriptions.stored(target), Stored.of(structure)
+    described.differed_us = 0 if stored is None else stored.differed_us
     descriptions.store(target, described, writing.repeated(target, batch, place.table))
     return writing.identified(report, target)
 
@@ -60,9 +60,9 @@ def _gone(batch: MicroBatch, place: Target, structure: Structure, *, follows_row
     Changes before in the micro-batch may be those of a new table of that name, which is taken for another one then.
     """
     target = place.open()
-    known = None if target is None else descriptions.stored(target)
-    is_another = known is not None and known.identity not in ("", structure.identity)
-    if target is None or (known is not None and known.is_dropped) or is_another:
+    stored = None if target is None else descriptions.stored(target)
+    is_another = stored is not None and stored.identity not in ("", structure.identity)
+    if target is None or (stored is not None and stored.is_dropped) or is_another:
         return TableReport(place.table)  # the log has told it, or it is about a table before
     left = Stored(identity=structure.identity) if follows_rows else Stored(is_dropped=True)
     descriptions.store(target, left, writing.repeated(target, batch, place.table))
@@ -72,20 +72,20 @@ def _gone(batch: MicroBatch, place: Target, structure: Structure, *, follows_row
 def _described(batch: MicroBatch, place: Target, note: ChangeBatch, structure: Structure) -> TableReport:
     target = place.open()
     lacking = why_not_ours(target, batch.known.get(place.table), batch.query_id)
-    known = None if target is None else descriptions.stored(target)
+    stored = None if target is None else descriptions.stored(target)
     if target is None and not note.table.columns:
         return TableReport(place.table)  # the description with its columns follows
     if target is None:
         target = _made(batch, place, note)
-    if known is None or known.is_dropped:
+    if stored is None or stored.is_dropped:
         why = list(_met(batch, place, target, note, structure))
     else:
-        why = list(_followed(batch, place, target, note, structure, known))
-    left = known.lacking if known is not None else ""
+        why = list(_followed(batch, place, target, note, structure, stored))
+    left = stored.lacking if stored is not None else ""
     described = Stored.of(structure)
     described.lacking = "; ".join([*([left] if left else []), *(each for each in why if each not in left)])
-    if known is not None:
-        described.differed_us = structure.read_us if why else known.differed_us
+    if stored is not None:
+        described.differed_us = structure.read_us if why else stored.differed_us
     descriptions.store(target, described, writing.repeated(target, batch, place.table))
     report = TableReport(place.table, lasting=structure.unsent or "", is_there=True, reminder=left or None)
     return writing.identified(replace(report, lacking=lacking or "; ".join(why) or None), target)
@@ -115,53 +115,53 @@ def _met(batch: MicroBatch, place: Target, target: Table, note: ChangeBatch, str
 
 
 def _followed(
-    batch: MicroBatch, place: Target, target: Table, note: ChangeBatch, structure: Structure, known: Stored
+    batch: MicroBatch, place: Target, target: Table, note: ChangeBatch, structure: Structure, stored: Stored
 ) -> Iterator[str]:
     """Give a table the columns that its source has now; why its rows may differ then."""
     filled = [column.name for column in note.table.columns if column.missing is not None]
-    found = differences(known, structure, [*filled, *descriptions.whole(known, note.table)])
-    yield from found.why
-    if structure.is_reported and structure.unread is not None and not known.identity:
+    changed = differences(stored, structure, [*filled, *descriptions.whole(stored, note.table)])
+    yield from changed.why
+    if structure.is_reported and structure.unread is not None and not stored.identity:
         yield structure.unread  # the log has renamed it before it was met
     has_rows, before = target.count() > 0, {*target.schema.names}
     if has_rows:
-        yield from found.values
-        yield from _unfollowed(found, before)
+        yield from changed.values
+        yield from _unfollowed(changed, before)
     if not note.table.columns:
         return  # it had other columns as these were read: the next description has them
-    if has_rows and known.version and not structure.is_reported:
-        yield from _unnamed(place, found, before.difference(known.columns, native_schema(note.table).names))
-    fitted = fit(batch, place, target, note, _followable(target, found), drops=not structure.is_reported)
+    if has_rows and stored.version and not structure.is_reported:
+        yield from _unnamed(place, changed, before.difference(stored.columns, native_schema(note.table).names))
+    fitted = fit(batch, place, target, note, _followable(target, changed), drops=not structure.is_reported)
     yield from fitted if has_rows else ()
 
 
 def renamed(copy: Table, replica: Table | None, structure: Structure) -> tuple[tuple[str, str], ...]:
     """Columns of a table's copy that have new names now, compared with what the replica has stored."""
-    known = None if replica is None else descriptions.stored(replica)
-    return _followable(copy, differences(known, structure))
+    stored = None if replica is None else descriptions.stored(replica)
+    return _followable(copy, differences(stored, structure))
 
 
-def _followable(target: Table, found: Differences) -> tuple[tuple[str, str], ...]:
+def _followable(target: Table, changed: Differences) -> tuple[tuple[str, str], ...]:
     """Renamed columns of which no row came under the new name."""
     names = {*target.schema.names}
-    return tuple((old, new) for old, new in found.renamed if old in names and new not in names)
+    return tuple((old, new) for old, new in changed.renamed if old in names and new not in names)
 
 
-def _unfollowed(found: Differences, names: set[str]) -> Iterator[str]:
+def _unfollowed(changed: Differences, names: set[str]) -> Iterator[str]:
     """Columns whose rows came under their new names before it was known whose names these are."""
-    for old, new in found.renamed:
+    for old, new in changed.renamed:
         if {old, new} <= names:
             yield f"the column {old} was renamed to {new}"
-    for name in names.intersection(found.remade):
+    for name in names.intersection(changed.remade):
         yield f"the column {name} was added, dropped and added again"
 
 
-def _unnamed(place: Target, found: Differences, names: set[str]) -> Iterator[str]:
+def _unnamed(place: Target, changed: Differences, names: set[str]) -> Iterator[str]:
     """Names under which rows came and which no column has: of columns that came and went, or had them for a while.
 
     A history has columns of its own, and keeps those that were dropped, so that it does not tell.
     """
-    if place.mode.is_latest and len(names) > found.passing:
+    if place.mode.is_latest and len(names) > changed.passing:
         yield f"a column had the name {', '.join(sorted(names))} for a while"
 
 

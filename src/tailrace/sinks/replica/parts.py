@@ -59,17 +59,17 @@ class Part:
     def placed(self, progress: TableProgress) -> list[tuple[ChangeBatch, LogPlace | None]]:
         """The same, each with the place in the table's log at which it begins; None before all of it."""
         skips_log, skips_read = progress.has_log(self.extent), progress.has_read(self.extent)
-        found, at = [], self.extent.before
+        batches, at = [], self.extent.before
         for batch in self.batches:
             if batch.read is not None:
-                found += [] if skips_read else [(batch, at)]
+                batches += [] if skips_read else [(batch, at)]
                 continue
             skipped = len(batch) if skips_log else _written(batch, at, progress.place)
             if skipped < len(batch):
                 begins = at if not skipped else _behind(at, batch.slice(0, skipped))
-                found.append((batch.slice(skipped, len(batch) - skipped), begins))
+                batches.append((batch.slice(skipped, len(batch) - skipped), begins))
             at = _behind(at, batch)
-        return found
+        return batches
 
 
 def parts(

@@ -232,9 +232,9 @@ def _utf8(data: pa.Buffer, sizes: np.ndarray[Any, Any], valid: pa.Buffer | None)
     return pa.Array.from_buffers(pa.string(), len(sizes), [valid, pa.py_buffer(offsets), pa.py_buffer(text)])
 
 
-def as_rows(found: Block) -> list[tuple[Any, ...]]:
+def as_rows(columns: Block) -> list[tuple[Any, ...]]:
     """Rows of Python values."""
-    return list(zip(*(values.to_pylist() for values in found), strict=True))
+    return list(zip(*(values.to_pylist() for values in columns), strict=True))
 
 
 def longest(statement: str, columns: Sequence[ResultColumn]) -> str | None:

@@ -129,10 +129,10 @@ def _columns(table: Table, schema: Schema | None) -> tuple[list[TableUpdate], li
     """The updates that make a schema the table's."""
     if schema is None:
         return [], []
-    known = next((each for each in table.metadata.schemas if each.fields == schema.fields), None)
+    same = next((each for each in table.metadata.schemas if each.fields == schema.fields), None)
     number = max(each.schema_id for each in table.metadata.schemas) + 1
-    added = [] if known is not None else [AddSchemaUpdate(schema=schema.model_copy(update={"schema_id": number}))]
-    current = SetCurrentSchemaUpdate.model_validate({"schema-id": number if known is None else known.schema_id})
+    added = [] if same is not None else [AddSchemaUpdate(schema=schema.model_copy(update={"schema_id": number}))]
+    current = SetCurrentSchemaUpdate.model_validate({"schema-id": number if same is None else same.schema_id})
     return [*added, current], [
         AssertCurrentSchemaId.model_validate({"current-schema-id": table.metadata.current_schema_id})
     ]
@@ -143,8 +143,8 @@ def _snapshot(table: Table, change: SnapshotChange, mark: Mark, before: Snapshot
     sequence = metadata.next_sequence_number()
     schema_id = metadata.current_schema_id
     if change.schema is not None:
-        known = next((each for each in metadata.schemas if each.fields == change.schema.fields), None)
-        schema_id = max(each.schema_id for each in metadata.schemas) + 1 if known is None else known.schema_id
+        same = next((each for each in metadata.schemas if each.fields == change.schema.fields), None)
+        schema_id = max(each.schema_id for each in metadata.schemas) + 1 if same is None else same.schema_id
     location = table.location_provider().new_metadata_location(f"snap-{number}-{uuid.uuid4()}.avro")
     parent = None if before is None else before.snapshot_id
     with ManifestList(table, table.io.new_output(location), number, parent, sequence) as writer:
@@ -229,7 +229,7 @@ def _summary(change: SnapshotChange, mark: Mark, before: Snapshot | None) -> Sum
     """The numbers of a snapshot as the specification names them; the totals go on from those of the one before."""
     gone = [entry.data_file for entry in change.removed]
     told = summary_of(before)
-    found: dict[str, Any] = {MARK: mark.text}
+    properties: dict[str, Any] = {MARK: mark.text}
     for total, added, removed, measure in (
         ("total-data-files", "added-data-files", "deleted-data-files", _files),
         ("total-records", "added-records", "deleted-records", _rows),
@@ -238,10 +238,10 @@ def _summary(change: SnapshotChange, mark: Mark, before: Snapshot | None) -> Sum
         ("total-files-size", "added-files-size", "removed-files-size", _sizes),
     ):
         more, less = measure(change.added), measure(gone)
-        found |= {name: str(value) for name, value in ((added, more), (removed, less)) if value}
+        properties |= {name: str(value) for name, value in ((added, more), (removed, less)) if value}
         if before is None or total in told:  # optional, and unknown where another program has left it out
-            found[total] = str(int(told.get(total, 0)) + more - less)
-    return Summary(change.operation, **found, **{"total-equality-deletes": "0"})
+            properties[total] = str(int(told.get(total, 0)) + more - less)
+    return Summary(change.operation, **properties, **{"total-equality-deletes": "0"})
 
 
 def _files(files: Sequence[DataFile]) -> int:

@@ -69,9 +69,9 @@ class Iceberg(ReplicaTable):
 
         Deletes of files that another program has rewritten may be left, so 0 is what the deletes themselves say.
         """
-        found = manifests_of(self.table, self.table.current_snapshot())
+        manifests = manifests_of(self.table, self.table.current_snapshot())
         rows = dict.fromkeys(ManifestContent, 0)
-        for each in found:
+        for each in manifests:
             rows[each.content] += (each.added_rows_count or 0) + (each.existing_rows_count or 0)
         left = rows[ManifestContent.DATA] - rows[ManifestContent.DELETES]
         if left > 0:
