@@ -96,7 +96,7 @@ def backlog(definition: Definition, session: Any, target: Any = None) -> dict[st
     """Reads all there is. Time runs from the start of the first micro-batch with rows to the end of the last one."""
     run = Pipeline(definition, session, target).start()
     (query,) = session.streams.active
-    streaming(run)
+    streaming(definition, run)
     run.await_()
     return _summary(run, query)
 
@@ -116,7 +116,7 @@ def served(definition: Definition, session: Any) -> dict[str, Any]:
     with serving(SinglePipeline(watch, Steering()), HttpSection(port=0)) as url:
         asking = threading.Thread(target=ask, args=(url,))
         asking.start()
-        streaming(run)
+        streaming(definition, run)
         while not run.await_(0.5):
             watch.said(run.progress())
         over.set()
@@ -167,7 +167,7 @@ def latency(definition: Definition, session: Any, noted: Noted | None = None) ->
     """Follows the log until told how many rows there are, and has them or waited for them; gives the times of all."""
     noted = noted or Noted()
     run = Pipeline(definition, session, noted).start()
-    streaming(run)
+    streaming(definition, run)
     expected, deadline = int(sys.stdin.readline()), time.monotonic() + PATIENCE_SECONDS
     while len(noted.seen) < expected and time.monotonic() < deadline:
         run.await_(0.1)
@@ -179,7 +179,7 @@ def follow(definition: Definition, session: Any) -> dict[str, Any]:
     """Reads what is shown once it streams, until it has as many rows as it is told; time as of a backlog."""
     run = Pipeline(definition, session).start()
     (query,) = session.streams.active
-    streaming(run)
+    streaming(definition, run)
     expected, deadline = int(sys.stdin.readline()), time.monotonic() + MOST_SECONDS
     while run.progress().events < expected and time.monotonic() < deadline:
         await_commit(definition, run)
@@ -193,12 +193,15 @@ def await_commit(definition: Definition, run: Run) -> None:
     What is asked of Spark costs CPU in Python and in Java: asked 20 times a second it was most of that of a run whose
     server is slow.
     """
-    commits, until = Path(definition.checkpoint) / "commits", time.monotonic() + ASKED_SECONDS
-    before = len(list(commits.iterdir()))
-    while len(list(commits.iterdir())) == before and time.monotonic() < until:
+    until, before = time.monotonic() + ASKED_SECONDS, _commits(definition)
+    while _commits(definition) == before and time.monotonic() < until:
         time.sleep(LOOKED_SECONDS)
     # Its progress is told a moment later.
     run.await_(TOLD_SECONDS)
+
+
+def _commits(definition: Definition) -> int:
+    return len(list((Path(definition.checkpoint) / "commits").glob("*")))
 
 
 @dataclass
@@ -241,10 +244,13 @@ def own(definition: Definition, session: Any) -> dict[str, Any]:
     return {"batches": [each for each in found if each[0]]}
 
 
-def streaming(run: Run) -> None:
-    """Says so once the first micro-batch, which has no rows and prepares the slot, is over."""
+def streaming(definition: Definition, run: Run) -> None:
+    """Says so once the first micro-batch is over. It has no rows and prepares the log, or it is a whole snapshot."""
     while run.progress().batch is None:
-        run.await_(0.05)
+        until = time.monotonic() + ASKED_SECONDS
+        while not _commits(definition) and time.monotonic() < until:
+            time.sleep(LOOKED_SECONDS)
+        run.await_(LOOKED_SECONDS)
     print("STREAMING", flush=True)
 
 

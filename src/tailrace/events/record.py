@@ -26,9 +26,8 @@ from tailrace.events.source import SourceWriter
 from tailrace.model.arrow import flags, indices, literal, mask, repeat
 from tailrace.model.change import ChangeBatch, ControlBatch
 from tailrace.model.cuts import cuts, pieces
-from tailrace.model.schema import STRING
 from tailrace.model.source import AFTER, BEFORE, SourceBlock
-from tailrace.model.text.json import Fragment, dump, encode, fragment
+from tailrace.model.text.json import Fragment, dump, fragment
 
 KAFKA = pa.schema(
     [
@@ -152,8 +151,6 @@ class RecordEncoder:
         at = rows.schema.get_field_index(name)
         if at < 0:
             return "null"
-        if name == "op":
-            return _one_or_all(rows.column(at))
         return fragment(rows.column(at), member.field.schema, self._value.style)
 
     def _assemble(
@@ -204,11 +201,6 @@ class RecordEncoder:
         headers = self._headers.context(count) if batch.has_context else pa.nulls(count, HEADERS)
         stamp = pa.nulls(count, KAFKA.field("timestamp").type)
         return pa.record_batch([repeat(batch.topic, count), partition, *columns, headers, stamp], schema=KAFKA)
-
-
-def _one_or_all(ops: pa.Array) -> Fragment:
-    kinds = ops.unique()
-    return Fragment(dump(kinds[0].as_py()), None) if len(kinds) == 1 else Fragment("", encode(ops, STRING))
 
 
 def _same_images(rows: pa.RecordBatch) -> list[Integers | None]:
