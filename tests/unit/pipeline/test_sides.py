@@ -42,4 +42,4 @@ def test_the_source_is_not_asked_for_what_is_no_key_of_its() -> None:
     sides.table, sides.layout, sides._admin = TABLE, ComparedColumns.of(TABLE, None), Admin()
     keys = pa.table({"id": pa.array(["a", "bb", None])})
     asked = sides.ask(Suspects(keys, sides.layout.key_hashes(keys)))
-    assert asked.known.tolist() == [True, False, False]
+    assert asked.accepted.tolist() == [True, False, False]
