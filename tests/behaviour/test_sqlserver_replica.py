@@ -81,14 +81,14 @@ Begin = Callable[..., Any]
 @pytest.fixture
 def begin(spark: SparkSession, source: SqlServerSource, tmp_path: Path) -> Begin:
     @contextmanager
-    def begun(tables: str, **sink: Any) -> Iterator[Replica]:
+    def begun(tables: str, *, watch_ms: int = 200, **sink: Any) -> Iterator[Replica]:
         config = {
             **source.properties("p"),
             "connector.class": "io.debezium.connector.sqlserver.SqlServerConnector",
             "topic.prefix": "t",
             "table.include.list": tables,
             "signal.poll.interval.ms": "100",
-            "table.watch.interval.ms": "200",
+            "table.watch.interval.ms": str(watch_ms),
         }
         content = {
             "source": {"config": config},
@@ -112,6 +112,20 @@ def order(id_: int, v: Any = 1, **more: Any) -> dict[str, Any]:
 
 def marked(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each.getMessage() for each in caplog.records if "is incomplete" in each.getMessage()]
+
+
+def test_first_rows_long_after_an_instance_began_bring_its_columns(source: SqlServerSource, begin: Begin) -> None:
+    """They come before the catalogue is looked at again."""
+    source.create("others")
+    source.run("INSERT INTO orders VALUES (1, 1, N'a')", "INSERT INTO orders VALUES (2, 1, N'a')")
+    with begin(r"dbo\.(orders|others)", watch_ms=3_600_000) as replica:
+        replica.becomes("orders", order(1), order(2))
+        replica.is_described("orders")
+        source.run("ALTER TABLE orders ADD x int", "UPDATE orders SET x = id * 10", SECOND)
+        source.run("INSERT INTO others VALUES (1, 1, N'a')")
+        replica.becomes("others", order(1))
+        source.run("UPDATE orders SET v = 2 WHERE id = 2")
+        replica.becomes("orders", order(1, x=10), order(2, 2, x=20))
 
 
 def test_old_rows_have_the_default_of_a_new_column(

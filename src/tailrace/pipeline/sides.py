@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -143,7 +144,9 @@ class Sides:
             table = now.table(self.table.id)
             keys = list(now.understood(table, self.layout.key, wanted)) if wanted else [suspects.keys]
         hashes = self.layout.key_hashes(pa.concat_tables(keys))
-        return KeyQuery(suspects, wanted, hashes == suspects.hashes)
+        # The text of a null is a value of some columns, and an error of others: the source is not queried for it.
+        nulls = reduce(np.logical_or, (np.asarray(column.is_null(), bool) for column in suspects.keys.columns))
+        return KeyQuery(suspects, wanted, (hashes == suspects.hashes) & ~nulls)
 
     def seen(self, asked: KeyQuery, chosen: Flags) -> tuple[SeenRows, Position]:
         """What the source holds now of the chosen keys, and a position by which the log has it."""

@@ -143,14 +143,20 @@ class RangeReader:
         """How an instance's rows are read; None, too, if it was dropped since the range was planned."""
         try:
             table = _change_table(lookup, instance, instance.types, instance.key)
-            is_new = not instance.is_first and self._start < instance.start <= self._end
-            if table is not None and is_new and self._config[TABLE_WATCH_INTERVAL_MS]:
+            if table is not None and self._config[TABLE_WATCH_INTERVAL_MS] and self._begins(lookup, instance):
                 captured = self._dialect.filled(lookup.connection, self._config, instance, table.captured)
                 table = replace(table, captured=captured)
             return table
         except gap.InstanceGone:
             self._lose(instance)
             return None
+
+    def _begins(self, lookup: _Lookup, instance: Instance) -> bool:
+        """Whether these are the first rows of an instance that follows another one: they bring its new columns.
+
+        They may come long after it begins, and before the catalog was looked at.
+        """
+        return not instance.is_first and not self._dialect.last_change(lookup.connection, [instance], self._start)
 
     def _lose(self, instance: Instance) -> None:
         self._gone.append((instance.table, gap.dropped_meanwhile(instance, self._start)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
 from tailrace.config.filters import TableFilter
 from tailrace.connectors.change_tables.tables import Instance
+from tailrace.connectors.sqlserver.added import added_columns
 from tailrace.connectors.sqlserver.client import Connection
 from tailrace.connectors.sqlserver.statements import name
 from tailrace.model.table import TableId
@@ -29,6 +30,12 @@ WHERE NOT EXISTS (SELECT 1 FROM {db}.cdc.captured_columns k
   WHERE k.object_id = ct.object_id AND k.column_name = c.name AND k.column_id = c.column_id)
 ORDER BY ct.object_id, c.column_id
 """
+_COMMANDS = """
+SELECT h.object_id, h.ddl_command FROM {db}.cdc.ddl_history h
+WHERE h.object_id IN ({numbers}) AND h.ddl_time < DATEADD(second, -{seconds}, GETDATE()) ORDER BY h.ddl_lsn
+"""
+# Within this time whoever adds a column creates the instance that has it; guessed.
+_SOON_S = 30
 REMEDY = (
     "if it is not the pipeline's, leave it out by internal.capture.instance.exclude.list; else disable the older one"
 )
@@ -64,18 +71,51 @@ def uncaptured(
 
     Those that its older instance has are `narrower`'s.
     """
+    return {
+        newest.table: _lacks(newest, columns) for newest, columns in _lacking(connection, database, instances, lists)
+    }
+
+
+def late(
+    connection: Connection, database: str, instances: Sequence[Instance], lists: TableFilter
+) -> dict[TableId, str]:
+    """Those of `uncaptured` whose columns were added since the instances were created, some time ago.
+
+    Others were kept out by whoever created them.
+    """
+    lacking = list(_lacking(connection, database, instances, lists))
+    if not lacking:
+        return {}
+    numbers = ", ".join(str(newest.number) for newest, _ in lacking)
+    commands: dict[int, list[str]] = {}
+    for number, command in connection.rows(_COMMANDS.format(db=name(database), numbers=numbers, seconds=_SOON_S)):
+        commands.setdefault(int(number), []).append(str(command))
+    found = {}
+    for newest, columns in lacking:
+        added = added_columns(commands.get(newest.number, ()))
+        if mine := [each for each in columns if each.lower() in added]:
+            found[newest.table] = f"{_lacks(newest, mine)}; {RENEW}"
+    return found
+
+
+def _lacking(
+    connection: Connection, database: str, instances: Sequence[Instance], lists: TableFilter
+) -> Iterator[tuple[Instance, list[str]]]:
+    """The newest instances of tables that have shown columns which no instance has, and these columns."""
     lacking: dict[int, list[str]] = {}
     for number, column in connection.rows(_UNCAPTURED.format(db=name(database))):
         lacking.setdefault(int(number), []).append(str(column))
-    sentences = {}
     for table, mine in groupby(sorted(instances, key=lambda each: each.table), key=lambda each: each.table):
         *older, newest = mine
         everywhere = {*lacking.get(newest.number, ())}.intersection(*(lacking.get(each.number, ()) for each in older))
         shown = lists.columns(table, [each for each in lacking.get(newest.number, ()) if each in everywhere])
         if shown:
-            told = ", ".join(shown)
-            sentences[table] = f"the capture instance {newest.name} of {table} lacks {told}: no change of them arrives"
-    return sentences
+            yield newest, [*shown]
+
+
+def _lacks(instance: Instance, columns: Sequence[str]) -> str:
+    told = ", ".join(columns)
+    return f"the capture instance {instance.name} of {instance.table} lacks {told}: no change of them arrives"
 
 
 def _sentence(newer: Instance, columns: Sequence[str]) -> str:

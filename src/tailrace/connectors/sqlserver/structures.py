@@ -11,7 +11,7 @@ from tailrace.connectors.change_tables.tables import Instance
 from tailrace.connectors.sql_tables.tables import Row
 from tailrace.connectors.sqlserver.catalog import Catalog
 from tailrace.connectors.sqlserver.client import Connection
-from tailrace.connectors.sqlserver.narrower import RENEW
+from tailrace.connectors.sqlserver.narrower import RENEW, late
 from tailrace.connectors.sqlserver.statements import name
 from tailrace.connectors.sqlserver.types.conversions import kept_by
 from tailrace.connectors.sqlserver.types.values import SqlType
@@ -77,10 +77,13 @@ def structures(connection: Connection, catalog: Catalog, end: LsnPosition) -> di
     for database, _ in end.lsns:
         newest = in_effect(catalog, database, end)
         read = {each.number: table for table, each in newest.items() if catalog.filter.captures(table)}
+        mine = [each for each in catalog.instances(database) if catalog.filter.captures(each.table)]
+        new = late(connection, database, mine, catalog.filter)
         stored = _stored(connection.rows(_STORED.format(db=name(database))))
         for number, table in _tables(connection.rows(_CAPTURED.format(db=name(database)))).items():
             if number in read:
                 described = table.described(catalog.filter.columns(read[number], [*table.columns]))
+                described = replace(described, unsent=described.unsent or new.get(read[number]))
                 found[read[number]] = replace(described, **switched(*stored.get(number, (False, []))))
     return found
 
