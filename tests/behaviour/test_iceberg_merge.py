@@ -137,7 +137,7 @@ def test_a_pipeline_merges_and_is_killed_between_merge_and_checkpoint(
     pipeline = Merged(shop, tmp_path, {"spark.jars": jars(version)})
     pipeline.once(version)
     pipeline.compare()
-    places = [("after-merge", 1), ("after-merge", 2), ("after-write", 1), ("after-commit", 1)]
+    places = [("after-merge", 1), ("after-merge", 2), ("after-write", 1)]
     for number, (place, nth) in enumerate(places):
         traffic(shop, number)
         before = {name: pipeline.table(name).current_snapshot() for name in (ITEMS, BAG)}
