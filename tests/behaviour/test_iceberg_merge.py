@@ -17,7 +17,10 @@ import pytest
 from pyiceberg.catalog import load_catalog
 from pyiceberg.table import Table
 
+from tailrace.connectors.postgres.ddl.event_triggers import install
 from tailrace.errors import TailraceError
+from tailrace.pipeline.definition import load
+from tailrace.sinks.replica.form import FormatVersion
 from tailrace.sinks.replica.iceberg.commits import MARK, summary_of
 from tailrace.sinks.replica.iceberg.java_properties import driver
 from tailrace.sinks.replica.iceberg.staging import BRANCH
@@ -26,6 +29,7 @@ from tailrace.testing.jars import resolve_jars
 from tests.behaviour.engines import catalog
 from tests.behaviour.test_spark_versions import COMMAND, RELEASES, SECONDS, Pipeline, python
 from tests.conftest import Database
+from tests.servers.iceberg_rest import RestCatalog, why_not_here
 from tests.unit.sinks.iceberg.lake import by_duckdb
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
@@ -45,11 +49,19 @@ def jars(version: str) -> str:
 
 
 class Merged(Pipeline):
-    """A pipeline into Iceberg tables in a catalog of SQLite."""
+    """A pipeline into Iceberg tables, by default in a catalog of SQLite."""
 
-    def __init__(self, database: Database, folder: Path, spark: dict[str, str]) -> None:
-        self.options = catalog(folder / "lake")
-        sink = {"format": "iceberg", "engine": "spark", "namespace": "shop", "catalog": self.options}
+    def __init__(
+        self,
+        database: Database,
+        folder: Path,
+        spark: dict[str, str],
+        options: dict[str, str] | None = None,
+        format_version: FormatVersion = 2,
+    ) -> None:
+        self.options = options or catalog(folder / "lake")
+        place = {"namespace": "shop", "catalog": self.options, "format_version": format_version}
+        sink = {"format": "iceberg", "engine": "spark", **place}
         super().__init__(database, folder, {"replica": sink}, table__include__list=r"public\.(items|bag)")
         content = json.loads(self.file.read_text())
         content["spark"] |= {"spark.sql.shuffle.partitions": 2, **spark}
@@ -137,7 +149,7 @@ def test_a_pipeline_merges_and_is_killed_between_merge_and_checkpoint(
     pipeline = Merged(shop, tmp_path, {"spark.jars": jars(version)})
     pipeline.once(version)
     pipeline.compare()
-    places = [("after-merge", 1), ("after-merge", 2), ("after-write", 1), ("after-commit", 1)]
+    places = [("after-merge", 1), ("after-merge", 2), ("after-write", 1)]
     for number, (place, nth) in enumerate(places):
         traffic(shop, number)
         before = {name: pipeline.table(name).current_snapshot() for name in (ITEMS, BAG)}
@@ -152,6 +164,34 @@ def test_a_pipeline_merges_and_is_killed_between_merge_and_checkpoint(
         table = pipeline.table(name)
         assert [*table.metadata.refs] == ["main"]
         assert "spark" in {each.get("engine-name") for each in told(table)}
+
+
+@pytest.mark.parametrize("format_version", [2, 3])
+@pytest.mark.parametrize("version", RELEASES)
+def test_a_catalog_that_is_asked_by_http(
+    shop: Database, tmp_path: Path, version: str, format_version: FormatVersion
+) -> None:
+    """With columns that come, are renamed and dropped; the third version of the format has deletion vectors."""
+    settings = {"spark.jars": jars(version)}
+    if (reason := why_not_here()) is not None:
+        pytest.skip(reason)
+    with RestCatalog() as server:
+        pipeline = Merged(shop, tmp_path, settings, server.start().options, format_version)
+        pipeline.once(version)
+        install(load(pipeline.file).config())
+        traffic(shop, 0)
+        shop.execute(
+            "ALTER TABLE items ADD more numeric(9, 2) DEFAULT 1.5",
+            "UPDATE items SET more = 2 WHERE id < 20",
+            "ALTER TABLE items RENAME n TO m",
+            "ALTER TABLE bag DROP b",
+            "INSERT INTO bag VALUES (7)",
+        )
+        pipeline.once(version)
+        shop.execute("UPDATE items SET m = 9 WHERE id > 150", "TRUNCATE bag", "INSERT INTO bag VALUES (8), (8)")
+        pipeline.once(version)
+        pipeline.compare()
+        assert pipeline.table(ITEMS).metadata.format_version == format_version
 
 
 @pytest.mark.parametrize("version", RELEASES)

@@ -22,6 +22,8 @@ MERGES = "changed_key or renamed_table"
 SPARK = ("test_replica.py", "test_replica_ddl.py", "test_rewound.py", "test_odd_names.py")
 # The release of Spark that Iceberg's newest runtime is made for.
 WITH_RUNTIME = "4.1"
+# Which leaves sockets to the garbage collector.
+QUIET = ["-W", "ignore::ResourceWarning", "-W", "ignore::pytest.PytestUnraisableExceptionWarning"]
 ICEBERG = (*SPARK, "test_incomplete.py", "test_hard_keys.py")
 
 
@@ -40,9 +42,9 @@ ICEBERG = (*SPARK, "test_incomplete.py", "test_hard_keys.py")
 def test_the_engine_passes_the_same_tests(engine: str, chosen: str, files: tuple[str, ...]) -> None:
     tests = [str(Path(__file__).with_name(name)) for name in files]
     options = ["-q", "-rs", "--no-header", "-p", "no:cacheprovider", "-k", chosen]
-    program = python(WITH_RUNTIME) if engine == "iceberg-spark" else sys.executable
+    program, quiet = (python(WITH_RUNTIME), QUIET) if engine == "iceberg-spark" else (sys.executable, [])
     run = subprocess.run(
-        [program, "-m", "pytest", *options, *tests],
+        [program, "-m", "pytest", *options, *quiet, *tests],
         env={**os.environ, "TAILRACE_TEST_REPLICA_ENGINE": engine},
         capture_output=True,
         text=True,

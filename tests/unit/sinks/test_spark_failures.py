@@ -39,13 +39,14 @@ def of_spark(condition: str | None, kind: type[PySparkException] = PySparkExcept
     return error
 
 
-def of_java(name: str) -> PySparkException:
-    """An error whose cause, in Java, is of that class."""
-    error = PySparkException("[_LEGACY_ERROR_TEMP] Writing job aborted.")
-    vars(error)["_stackTrace"] = (
-        f"org.apache.spark.SparkException: aborted\n\tat x\nCaused by: org.apache.iceberg.{name}: why"
-    )
-    return error
+class OfJava(PySparkException):
+    """An error whose cause, in Java, is of a class."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__("[_LEGACY_ERROR_TEMP] Writing job aborted.")
+        self._stackTrace = (
+            f"org.apache.spark.SparkException: aborted\n\tat x\nCaused by: org.apache.iceberg.{name}: why"
+        )
 
 
 @pytest.mark.parametrize(
@@ -64,9 +65,9 @@ def of_java(name: str) -> PySparkException:
         (ICEBERG, of_spark(None, AnalysisException), TableError, 1),
         (ICEBERG, LakeError("of another form"), TableError, 1),
         (ICEBERG, LostRaceError("another process"), SinkAwayError, 5),
-        (ICEBERG, of_java("exceptions.ValidationException"), SinkAwayError, 5),
-        (ICEBERG, of_java("exceptions.CommitFailedException"), SinkAwayError, 5),
-        (ICEBERG, of_java("jdbc.UncheckedSQLException"), SinkAwayError, 1),
+        (ICEBERG, OfJava("exceptions.ValidationException"), SinkAwayError, 5),
+        (ICEBERG, OfJava("exceptions.CommitFailedException"), SinkAwayError, 5),
+        (ICEBERG, OfJava("jdbc.UncheckedSQLException"), SinkAwayError, 1),
         (ICEBERG, OSError("the catalog does not answer"), SinkAwayError, 1),
         (ICEBERG, of_spark(None), SinkError, 1),
     ],

@@ -68,7 +68,9 @@ def escape(values: pa.Array) -> pa.Array:
 
 def _is_harmless(raw: bytes, data: Bytes) -> bool:
     """Whether nothing is to be escaped: four looks of the processor at many bytes at once, a fifth of one at each."""
-    return not raw or (b'"' not in raw and b"\\" not in raw and int(data.min()) >= ord(" ") and int(data.max()) < _PAIRED)
+    return not raw or (
+        b'"' not in raw and b"\\" not in raw and int(data.min()) >= ord(" ") and int(data.max()) < _PAIRED
+    )
 
 
 def bytes_of(values: pa.Array) -> tuple[npt.NDArray[np.int64], Bytes]:

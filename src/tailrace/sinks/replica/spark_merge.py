@@ -189,7 +189,8 @@ def _net(slices: DataFrame, head: dict[str, Any]) -> Folded:
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(head["schema"])))
     kind: StructType = from_arrow_schema(schema, prefer_timestamp_ntz=True)
     return Folded(
-        *(slices.mapInArrow(_unpack, kind), slices, head["names"], schema, head["key"]),
+        *(slices.mapInArrow(_unpack, kind), slices, head["names"], schema),
+        key=head["key"],
         kept=head["kept"],
         moves=head["moves"],
         cleared=head["cleared"],

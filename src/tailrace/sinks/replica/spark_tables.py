@@ -26,8 +26,8 @@ class Folded:
     slices: DataFrame
     names: list[str]
     schema: pa.Schema
-    key: list[str]
     _: KW_ONLY
+    key: list[str]
     kept: list[str]
     moves: bool
     cleared: bool

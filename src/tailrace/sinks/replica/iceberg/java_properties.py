@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import unquote, urlsplit
 
+from tailrace.sinks.replica.roots import DATABASE
+
 # The name of the catalog in pyiceberg, whose own settings (PYICEBERG_CATALOG__TAILRACE__...) add to the properties that
 # are given, and in Spark: catalogs of type sql keep it with their tables.
 CATALOG = "tailrace"
 PREFIX = f"spark.sql.catalog.{CATALOG}"
 CLASS = "org.apache.iceberg.spark.SparkCatalog"
+# The database whose tables replicas may be as well.
+_SERVER = DATABASE.partition(":")[0]
 _TYPES = {"sql": "jdbc", "rest": "rest", "hive": "hive", "glue": "glue"}
 # What pyiceberg takes a catalog to be whose properties do not say it, by the scheme of `uri`.
-_SCHEMES = {"http": "rest", "https": "rest", "thrift": "hive", "sqlite": "sql", "postgresql": "sql", "mysql": "sql"}
+_SCHEMES = {"http": "rest", "https": "rest", "thrift": "hive", "sqlite": "sql", _SERVER: "sql", "mysql": "sql"}
 # Tried: SQLite. Newer drivers do as well.
 _DRIVERS = {
     "sqlite": "org.xerial:sqlite-jdbc:3.50.3.0",
-    "postgresql": "org.postgresql:postgresql:42.7.7",
+    _SERVER: f"org.{_SERVER}:{_SERVER}:42.7.7",
     "mysql": "com.mysql:mysql-connector-j:9.3.0",
 }
 # Tables change under Spark's eyes, so none is remembered; each file's own scheme decides how it is reached.
