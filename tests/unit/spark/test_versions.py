@@ -89,7 +89,7 @@ def without_spark(tmp_path: Path) -> str:
     return f"import sys; sys.path = [{str(linked)!r} if each == {str(site)!r} else each for each in sys.path]\n"
 
 
-@pytest.mark.parametrize("arguments", [["run"], ["check"], ["run", "--once"], ["demo"]])
+@pytest.mark.parametrize("arguments", [["run"], ["check"], ["demo"]])
 def test_a_command_without_spark_says_how_to_install_it(
     without_spark: str, arguments: list[str], tmp_path: Path
 ) -> None:

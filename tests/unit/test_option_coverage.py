@@ -14,9 +14,9 @@ from tailrace.config.options.topics import TOPIC_PREFIX
 from tailrace.connectors.mongodb.options import CURSOR_PIPELINE
 from tailrace.connectors.postgres.options import OPTIONS, SLOT_NAME
 from tailrace.connectors.registry import BUILT_IN, imported
-from tests.unit.config.reads import unread
+from tests.unit.option_reads import unread
 
-TESTS = Path(__file__).parents[2]
+TESTS = Path(__file__).parents[1]
 SECTIONS = {
     "postgresql.md": ("\n## 4. Properties", "### Validation messages"),
     "common.md": ("\n## 15. Common property", "\n## 16."),
