@@ -122,7 +122,7 @@ def test_headers_are_written_as_their_converter_does(converter: str, key: bytes,
 
 
 def test_output_is_cut_by_bytes_and_a_large_row_travels_alone() -> None:
-    texts = ["x" * 100] * 2000 + ["y" * (40 << 20)] + ["x" * 100] * 2000
+    texts = ["x" * 100] * 2000 + ["y" * (20 << 20)] + ["x" * 100] * 2000
     given = changes(table(), *({"op": "c", "after": {"id": i, "code": t, "note": None}} for i, t in enumerate(texts)))
     encoder = RecordEncoder(configured({}), SOURCE, "run")
     out = list(encoder.encode(given))
