@@ -69,11 +69,11 @@ def demand_iceberg(version: str) -> str:
     """The package of Iceberg's runtime for a Spark. Raises TailraceError for one that has none."""
     package = ICEBERG_RUNTIMES.get(release(version))
     if package is None:
-        known = " or ".join(map(_text, ICEBERG_RUNTIMES))
+        releases = " or ".join(map(_text, ICEBERG_RUNTIMES))
         raise TailraceError(
             f"Iceberg has no runtime for Spark {version}, which MERGE needs",
             where="engine: spark",
-            remedy=f"leave `engine` out, and pyiceberg writes the tables without a jar; or use Spark {known}",
+            remedy=f"leave `engine` out, and pyiceberg writes the tables without a jar; or use Spark {releases}",
         )
     return package
 

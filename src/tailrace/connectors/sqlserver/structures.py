@@ -73,7 +73,7 @@ class TablePartition:
 
 def structures(connection: Connection, catalog: Catalog, end: LsnPosition) -> dict[TableId, Structure]:
     """The captured tables whose changes up to an end of the log a change table has. May raise the driver's errors."""
-    found: dict[TableId, Structure] = {}
+    by_table: dict[TableId, Structure] = {}
     for database, _ in end.lsns:
         newest = in_effect(catalog, database, end)
         read = {each.number: table for table, each in newest.items() if catalog.filter.captures(table)}
@@ -84,17 +84,17 @@ def structures(connection: Connection, catalog: Catalog, end: LsnPosition) -> di
             if number in read:
                 described = table.described(catalog.filter.columns(read[number], [*table.columns]))
                 described = replace(described, unsent=described.unsent or new.get(read[number]))
-                found[read[number]] = replace(described, **switched(*stored.get(number, (False, []))))
-    return found
+                by_table[read[number]] = replace(described, **switched(*stored.get(number, (False, []))))
+    return by_table
 
 
 def _stored(rows: Sequence[Row]) -> dict[int, tuple[bool, list[TablePartition]]]:
     """By the numbers of change tables whether partitions may be switched, and the parts of the source table."""
-    found: dict[int, tuple[bool, list[TablePartition]]] = {}
+    by_instance: dict[int, tuple[bool, list[TablePartition]]] = {}
     for instance, switches, place, number, count in rows:
         part = TablePartition(str(place), int(number), int(count or 0) > 0)
-        found.setdefault(int(instance), (bool(switches), []))[1].append(part)
-    return found
+        by_instance.setdefault(int(instance), (bool(switches), []))[1].append(part)
+    return by_instance
 
 
 def switched(is_allowed: bool, parts: Sequence[TablePartition]) -> dict[str, Any]:
@@ -119,13 +119,13 @@ def in_effect(catalog: Catalog, database: str, end: LsnPosition) -> dict[TableId
 
 
 def _tables(rows: Sequence[tuple[object, ...]]) -> Mapping[int, StructureTable]:
-    found: dict[int, StructureTable] = {}
+    by_instance: dict[int, StructureTable] = {}
     for instance, number, created, column, is_another, place, *kind in rows:
-        table = found.setdefault(int(str(instance)), StructureTable(f"{number} {created}"))
+        table = by_instance.setdefault(int(str(instance)), StructureTable(f"{number} {created}"))
         table.columns[str(column)] = str(place)
         table.again += [str(column)] if is_another else []
         table.facts.update(_facts(str(column), kind))
-    return found
+    return by_instance
 
 
 def _facts(column: str, kind: Sequence[object]) -> Iterator[tuple[str, Fact]]:
@@ -134,7 +134,7 @@ def _facts(column: str, kind: Sequence[object]) -> Iterator[tuple[str, Fact]]:
     if type_name is None:
         return
     octets, digits, places = (int(str(each)) for each in (size, precision, scale))
-    known = SqlType(str(type_name), octets, digits, places, collation=None if collation is None else str(collation))
-    value, sizes = kept_by(known)
+    type_ = SqlType(str(type_name), octets, digits, places, collation=None if collation is None else str(collation))
+    value, sizes = kept_by(type_)
     why = f"the type of {column} was altered: its values may have been converted without a change in the log"
     yield f"type of {column}", Fact(value, why, sizes=sizes)

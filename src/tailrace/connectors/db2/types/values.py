@@ -99,7 +99,7 @@ class Db2Type:
 
 
 _PLAIN: dict[str, ValueType] = {
-    "BOOLEAN": ValueType(ConnectSchema("boolean"), pa.bool_(), lambda found: _booleans(found), False),
+    "BOOLEAN": ValueType(ConnectSchema("boolean"), pa.bool_(), lambda values: _booleans(values), False),
     "TINYINT": cast_type("int16", pa.int16(), 0),
     "SMALLINT": cast_type("int16", pa.int16(), 0),
     "INTEGER": cast_type("int32", pa.int32(), 0),

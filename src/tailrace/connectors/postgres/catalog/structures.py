@@ -76,7 +76,7 @@ class Structures:
         """The captured tables; `log` is what the offset has of the log. Raises psycopg.Error."""
         row = connection.execute(f"SELECT {NEXT}".encode()).fetchone()
         assert row is not None
-        now, known = int(row[0]), Capturing.of(log)
+        now, stored = int(row[0]), Capturing.of(log)
         tables = self._tables(connection, config)
         columns = self._columns_of(connection, tables.values())
         types = type_facts(
@@ -85,7 +85,7 @@ class Structures:
         capturing, oids = Capturing.at(config, log, now), [each.oid for each in tables.values()]
         around = self._look_around(connection, config, capturing, oids, types)
         roots = [each.oid for each in tables.values() if each.is_root]
-        before = around.capturing.since if known is None else known.next
+        before = around.capturing.since if stored is None else stored.next
         families = self._families.of(connection, roots, before, now)
         if around != self._around:
             self._around, self._made = around, {}

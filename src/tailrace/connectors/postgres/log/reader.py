@@ -82,7 +82,7 @@ class DecodeSize:
 
 
 # By pipeline, kept in a worker process from one micro-batch to the next.
-known: dict[str, DescribedTables] = {}
+described: dict[str, DescribedTables] = {}
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,9 @@ def changes(config: Config, wanted: LogRange) -> Iterator[Chunk]:
 
 
 def _decoded(config: Config, wanted: LogRange) -> Iterator[Chunk]:
-    about = known.get(wanted.application)
+    about = described.get(wanted.application)
     if about is None or (about.config, about.labels) != (config, wanted.labels):
-        about = known[wanted.application] = DescribedTables(config, wanted.labels)
+        about = described[wanted.application] = DescribedTables(config, wanted.labels)
     reselection = reselect(config)
     with ExitStack() as opened:
         descriptions = opened.enter_context(closing(Descriptions(config, about)))

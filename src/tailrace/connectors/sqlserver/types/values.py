@@ -106,7 +106,7 @@ class SqlType:
 
 
 _PLAIN: dict[str, ValueType] = {
-    "bit": ValueType(ConnectSchema("boolean"), pa.bool_(), lambda found: _booleans(found), False),
+    "bit": ValueType(ConnectSchema("boolean"), pa.bool_(), lambda values: _booleans(values), False),
     "tinyint": cast_type("int16", pa.int16(), 0),
     "smallint": cast_type("int16", pa.int16(), 0),
     "int": cast_type("int32", pa.int32(), 0),

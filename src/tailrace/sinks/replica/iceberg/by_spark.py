@@ -104,9 +104,9 @@ class IcebergBySpark(SparkTables):
 
     @override
     def copy(self, work: Work, source: Target, mark: Mark) -> None:
-        there = source.open()
-        assert there is not None
-        work.overwrite(streamed(there, there.schema), mark, reshapes=True)
+        original = source.open()
+        assert original is not None
+        work.overwrite(streamed(original, original.schema), mark, reshapes=True)
 
     @override
     def clear(self, place: Target, target: Table, mark: Mark) -> None:

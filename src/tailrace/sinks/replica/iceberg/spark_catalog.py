@@ -44,20 +44,20 @@ def configure(session: SparkSession, options: Mapping[str, str]) -> None:
     # pyiceberg's own settings add to those given; what Java has nothing for is pyiceberg's alone.
     settings = (Config().get_catalog_config(CATALOG) or {}).items()
     try:
-        found = spark_properties({**{name: str(text) for name, text in settings if is_known(name)}, **options})
+        properties = spark_properties({**{name: str(text) for name, text in settings if is_known(name)}, **options})
     except ValueError as error:
         raise ConfigError(str(error), where="sink.replica") from error
-    digest = hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()
-    known = session.conf.get(_KNOWN, None)
-    if known == digest:
+    digest = hashlib.sha256(repr(sorted(properties.items())).encode()).hexdigest()
+    configured = session.conf.get(_KNOWN, None)
+    if configured == digest:
         return
-    if known is not None:
+    if configured is not None:
         raise ConfigError(
             f"this session has another Iceberg catalog of the name {CATALOG} already",
             where="engine: spark",
             remedy="write each catalog by a streaming query, or a session (`spark.newSession()`), of its own",
         )
-    for name, text in found.items():
+    for name, text in properties.items():
         session.conf.set(f"{PREFIX}.{name}" if name else PREFIX, text)
     session.conf.set(_KNOWN, digest)
 
