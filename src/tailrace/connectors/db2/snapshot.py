@@ -105,6 +105,10 @@ class Db2Dialect(Dialect):
         return tuple(None if value is None else _text(value) for value in values)
 
     @override
+    def octets(self, value: bytes) -> str:
+        return value.hex()
+
+    @override
     def literal(self, kind: Db2Type, value: str) -> str:
         """Text that is none of the type makes the server refuse the statement."""
         if kind.is_binary or kind.name in ("BINARY", "VARBINARY"):

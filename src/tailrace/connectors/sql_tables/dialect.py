@@ -76,6 +76,10 @@ class SqlDialect(Protocol):
     def texts(self, values: Sequence[Any]) -> tuple[str | None, ...]:
         """What `key_text` gives as texts that `literal` reads."""
 
+    def octets(self, value: bytes) -> str:
+        """Bytes of a key as a text that `literal` reads."""
+        return f"0x{value.hex()}"
+
     def literal(self, kind: Any, value: str) -> str:
         """A literal in a key column's type, so that the server compares by its rules."""
 

@@ -119,8 +119,16 @@ class SqlTablesNow(SourceNow):
 
     @override
     def texts(self, keys: pa.Table) -> list[Key]:
-        columns = [_texts(column.combine_chunks()).fill_null("").to_pylist() for column in keys.columns]
+        columns = [self._texts(column.combine_chunks()).fill_null("").to_pylist() for column in keys.columns]
         return list(zip(*columns, strict=True))
+
+    def _texts(self, values: pa.Array) -> pa.Array:
+        kind, octets = values.type, self._dialect.octets
+        if pa.types.is_binary(kind):
+            return pa.array([None if each is None else octets(each) for each in values.to_pylist()], pa.string())
+        if pa.types.is_boolean(kind):
+            return values.cast(pa.int8()).cast(pa.string())
+        return values.cast(pa.string())
 
     @override
     def understood(self, table: TableSchema, names: Sequence[str], wanted: Sequence[Key]) -> Iterator[pa.Table]:
@@ -156,12 +164,3 @@ class SqlTablesNow(SourceNow):
                 rows, _ = current.existing_rows(key, wanted[start : start + _PIECE])
             native = compared_rows(table, rows)
             yield native, pa.array([repr(row) for row in native.to_pylist()], pa.string())
-
-
-def _texts(values: pa.Array) -> pa.Array:
-    kind = values.type
-    if pa.types.is_binary(kind):
-        return pa.array([None if each is None else "0x" + each.hex() for each in values.to_pylist()], pa.string())
-    if pa.types.is_boolean(kind):
-        return values.cast(pa.int8()).cast(pa.string())
-    return values.cast(pa.string())
