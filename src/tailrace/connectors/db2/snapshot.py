@@ -125,8 +125,14 @@ class Db2Dialect(Dialect):
 
     @override
     def tried(self, kind: Db2Type, value: str) -> str:
-        """Db2 has no such conversion, so it is looked at here."""
-        return self.literal(kind, value) if _is_of(kind, value) else f"CAST(NULL AS {kind.declared})"
+        """Db2 has no such conversion, so it is looked at here.
+
+        A number by itself has the type of its digits, and the driver gives those of a column in several types.
+        """
+        if not _is_of(kind, value):
+            return f"CAST(NULL AS {kind.declared})"
+        literal = self.literal(kind, value)
+        return f"CAST({literal} AS {kind.declared})" if kind.name in (*_EXACT, *_FLOATS) else literal
 
     @override
     def hint(self, config: Config) -> str:
@@ -234,6 +240,8 @@ def _is_of(kind: Db2Type, value: str) -> bool:
     try:
         if kind.name in _WHOLE:
             return -(1 << _WHOLE[kind.name] - 1) <= int(value) < 1 << _WHOLE[kind.name] - 1
+        if kind.name in ("DECIMAL", "NUMERIC"):
+            return abs(Decimal(value)) < Decimal(10) ** (kind.bytes - kind.scale)
         if kind.is_binary or kind.name in ("BINARY", "VARBINARY"):
             return len(bytes.fromhex(value)) <= kind.bytes
         _READERS.get(kind.name, str)(value)
