@@ -35,6 +35,7 @@ _VARIABLE = (
     (r"\[dbo\]\.\[other\]", "[dbo].[orders]"),
     (r"(dbo_)(orders_tailrace1|other)(_CT)", r"\1orders\3"),
     (r"object_id = \d+", "object_id = 1205579333"),
+    (r"object_id IN \(\d+\)", "object_id IN (1205579333)"),
     (r"N'\d+'", "N'5'"),
     (r"(place / )\d+(\) \* )\d+", r"\g<1>100\g<2>100"),
     (r"TOP (\(?)(?!1\b)\d+", r"TOP \g<1>100"),
