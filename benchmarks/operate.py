@@ -35,7 +35,7 @@ from tailrace.testing.postgres import EmbeddedPostgres
 from tests.unit.operate.made import figures, with_tables
 
 LOOKS = 30
-KINDS = {"uncounted": "without counts", "backlog": "with counts", "served": "with counts, served"}
+KINDS = {"uncounted": "without counts", "followed": "with counts", "served": "with counts, served"}
 # Nowhere and a replica: what is counted comes with the rows of the latter alone.
 SINKS: dict[str, dict[str, Any]] = {"null": {}, "replica": {"path": "out"}}
 
@@ -129,7 +129,7 @@ def throughput(server: EmbeddedPostgres, rows: int, repetitions: int, sinks: lis
                 results[f"{sink}, {KINDS[kind]}"].append(found)
     console.print(throughput_table(results))
     for sink in sinks:
-        alone, served = (results[f"{sink}, {KINDS[kind]}"] for kind in ("backlog", "served"))
+        alone, served = (results[f"{sink}, {KINDS[kind]}"] for kind in ("followed", "served"))
         for name, of in (("CPU time", cpu_seconds), ("time", seconds)):
             ratios = [of(one) / of(other) for one, other in zip(served, alone, strict=True)]
             console.print(f"{sink}: {name} with the server by that without, in pairs: {spread(ratios, 3)}")

@@ -4,9 +4,10 @@ It takes a line of JSON on stdin (`content`, a pipeline's content; `folder`; `ki
 for a line, and prints its result as JSON. Kinds: `backlog` reads all there is, `rows` does so into rows of Spark,
 `latency` notes when rows come, until a line says how many there are, `sent` does so with the time in the row, `follow`
 reads until it has as many as a line says; all say STREAMING after the first micro-batch. `first` waits for the first
-row alone. `own` is a query of one's own with a trigger by time, which ends when it has read all. `served` is `backlog`
-with `--http`, whose metrics are asked for every five seconds, as deploy/monitoring/prometheus.yaml does; `uncounted` is
-`backlog` without the counts by operation.
+row alone. `own` is a query of one's own with a trigger by time, which ends when it has read all. `followed` does what
+`backlog` does, and asks the run twice a second what it does, as `tailrace run` does; `served` is that with `--http`,
+whose metrics are asked for every five seconds, as deploy/monitoring/prometheus.yaml does; `uncounted` is `followed`
+without the counts by operation.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import threading
 import time
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -30,11 +32,12 @@ from tailrace.operate.steering import Steering
 from tailrace.operate.watch import RunWatch
 from tailrace.pipeline import query as pipeline_query
 from tailrace.pipeline.definition import Definition, HttpSection, from_content
+from tailrace.pipeline.progress import RunProgress
 from tailrace.pipeline.runner import Pipeline, Run
 from tailrace.pipeline.session import local_session
 
 PATIENCE_SECONDS = 120
-ASKED_SECONDS, LOOKED_SECONDS, TOLD_SECONDS, SCRAPE_SECONDS = 2.0, 0.05, 0.2, 5.0
+ASKED_SECONDS, LOOKED_SECONDS, TOLD_SECONDS, FOLLOWED_SECONDS, SCRAPE_SECONDS = 2.0, 0.05, 0.2, 0.5, 5.0
 SENT = re.compile(r"sent\W*(?:\$numberLong\W*)?(\d+)", re.IGNORECASE)
 MOST_SECONDS = 900
 
@@ -71,7 +74,7 @@ def main() -> None:
     task = json.loads(sys.stdin.readline())
     folder = Path(task["folder"])
     definition = from_content(task["content"], base=folder, where="benchmark")
-    rows_in_java = task["kind"] not in ("backlog", "served", "uncounted") or definition.rows_in_java
+    rows_in_java = task["kind"] not in ("backlog", "followed", "served", "uncounted") or definition.rows_in_java
     session = local_session("benchmark", folder / "spark.log", definition.spark, rows_in_java=rows_in_java)
     print("READY", flush=True)
     sys.stdin.readline()
@@ -83,6 +86,7 @@ def main() -> None:
         "follow": follow,
         "first": first,
         "own": own,
+        "followed": followed,
         "served": served,
         "uncounted": uncounted,
     }
@@ -101,12 +105,22 @@ def backlog(definition: Definition, session: Any, target: Any = None) -> dict[st
     return _summary(run, query)
 
 
+def followed(
+    definition: Definition, session: Any, said: Callable[[RunProgress], object] = lambda progress: None
+) -> dict[str, Any]:
+    """The same, and `said` is told twice a second what the run does."""
+    run = Pipeline(definition, session).start()
+    (query,) = session.streams.active
+    streaming(definition, run)
+    while not run.await_(FOLLOWED_SECONDS):
+        said(run.progress())
+    return _summary(run, query)
+
+
 def served(definition: Definition, session: Any) -> dict[str, Any]:
     """The same while its metrics are served and asked for, as often as the configuration for Prometheus does."""
     watch, over = RunWatch(definition), threading.Event()
     watch.starting()
-    run = Pipeline(definition, session).start()
-    (query,) = session.streams.active
 
     def ask(url: str) -> None:
         while not over.wait(SCRAPE_SECONDS):
@@ -116,19 +130,17 @@ def served(definition: Definition, session: Any) -> dict[str, Any]:
     with serving(SinglePipeline(watch, Steering()), HttpSection(port=0)) as url:
         asking = threading.Thread(target=ask, args=(url,))
         asking.start()
-        streaming(definition, run)
-        while not run.await_(0.5):
-            watch.said(run.progress())
+        summary = followed(definition, session, watch.said)
         over.set()
         asking.join()
     watch.close()
-    return _summary(run, query)
+    return summary
 
 
 def uncounted(definition: Definition, session: Any) -> dict[str, Any]:
     """The same without the counts of changes by operation."""
     pipeline_query.observe = lambda frame: frame  # type: ignore[attr-defined]
-    return backlog(definition, session)
+    return followed(definition, session)
 
 
 def _summary(run: Run, query: Any) -> dict[str, Any]:
