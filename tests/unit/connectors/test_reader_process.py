@@ -122,6 +122,7 @@ def stopped(process: int) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("size", [10, 64 << 20], ids=["between answers", "in an answer"])
 def test_a_process_that_hangs_is_ended_and_replaced(name: str, caplog: pytest.LogCaptureFixture, size: int) -> None:
@@ -135,6 +136,7 @@ def test_a_process_that_hangs_is_ended_and_replaced(name: str, caplog: pytest.Lo
     assert seen(Count(1), name)[0].process != first
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_a_process_that_hangs_before_it_is_asked_is_replaced(name: str) -> None:
     first = seen(Count(1), name)[0].process
@@ -143,6 +145,7 @@ def test_a_process_that_hangs_before_it_is_asked_is_replaced(name: str) -> None:
     assert seen(Count(1), name)[0].process != first
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_a_process_that_has_nothing_to_say_is_waited_for(name: str) -> None:
     (first,) = seen(Count(1, seconds=1.5), name)
@@ -247,6 +250,7 @@ def drain(client: socket.socket) -> None:
         receive(client)
 
 
+@pytest.mark.slow
 def test_a_server_stays_while_its_pipeline_runs(server: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Counting.wanted = True
     with opened(server, Count(1)) as client:
@@ -292,6 +296,7 @@ def test_a_worker_that_is_slow_keeps_its_turn(server: Path, monkeypatch: pytest.
 # Whose end ends it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("without", ["", "import os; del os.pidfd_open;"])
 def test_it_ends_with_its_owner(home: Path, without: str) -> None:
     mark = home / "mark"

@@ -104,6 +104,7 @@ def test_a_process_id_that_was_given_again_is_not_the_owner(file: LocalFile) -> 
     assert json.loads(file.read() or "")["host"] != "elsewhere"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [None, "", "{}", "["])
 def test_a_lease_of_another_machine_expires(file: LocalFile, content: str | None) -> None:
     """One that is damaged does as well."""

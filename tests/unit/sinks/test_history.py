@@ -70,6 +70,7 @@ def in_batches(draw: Random, transactions: Sequence[Transaction], line: Line, so
         done = end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 22))])
 @pytest.mark.parametrize("lake", LAKES)
 def test_the_versions_of_random_transactions_are_those_of_a_model(tmp_path: Path, lake: str, seed: int) -> None:

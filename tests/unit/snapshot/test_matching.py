@@ -36,6 +36,7 @@ def test_case_may_be_ignored() -> None:
     assert matching(["PUBLIC.T", "PUBLIC.*"], NAMES, ignore_case=True) == [["public.t"], ["public.t", "public.u"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("expression", ["(([a-z_.]+)+)+!", "(a|a)" * 40 + "!"])
 def test_an_expression_that_takes_too_long_is_an_error(expression: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MATCHING_SECONDS", 1.0)

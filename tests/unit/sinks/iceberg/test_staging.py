@@ -93,6 +93,7 @@ def test_a_branch_that_a_killed_process_has_left_is_set_anew(lake: Lake) -> None
     assert [commit.text for commit in Iceberg(lake.table).commits()].count(MARKED.text) == 1
 
 
+@pytest.mark.slow
 def test_files_of_a_branch_that_was_given_up_are_removed(lake: Lake) -> None:
     begin(lake.table)
     merge(lake, order(2))
