@@ -34,7 +34,7 @@ _COMMANDS = """
 SELECT h.object_id, h.ddl_command FROM {db}.cdc.ddl_history h
 WHERE h.object_id IN ({numbers}) AND h.ddl_time < DATEADD(second, -{seconds}, GETDATE()) ORDER BY h.ddl_lsn
 """
-# Within this time whoever adds a column creates the instance that has it; guessed.
+# Within this time the person who adds a column creates the instance that has it; guessed.
 _SOON_S = 30
 REMEDY = (
     "if it is not the pipeline's, leave it out by internal.capture.instance.exclude.list; else disable the older one"
@@ -81,7 +81,7 @@ def late(
 ) -> dict[TableId, str]:
     """Those of `uncaptured` whose columns were added since the instances were created, some time ago.
 
-    Others were kept out by whoever created them.
+    Others were kept out by the person who created them.
     """
     lacking = list(_lacking(connection, database, instances, lists))
     if not lacking:

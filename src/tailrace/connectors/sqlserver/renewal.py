@@ -117,7 +117,7 @@ def _renewed(connection: Connection, instance: Instance) -> list[str] | None:
     """The columns of a new instance: those of this one and what the table got since. None if it got nothing.
 
     Empty if these are all that the table has. A column that was there when the instance was created was kept out of
-    it by whoever created it, and stays so; also if it was dropped and added again. One that the instance had then has
+    it by its creator, and stays so; also if it was dropped and added again. One that the instance had then has
     no values in it any more.
     """
     database, number = name(instance.table.database), instance.number

@@ -2,7 +2,7 @@
 
 Spark's MERGE commits by itself: it reads whichever snapshot is the newest when it begins, and repeats its commit on top
 of a newer one. So it gets a branch that holds the version which was looked at, and its snapshot becomes the table's
-newest one if nothing came between. A branch that a killed process has left is set anew by the next MERGE.
+newest one if nothing came between. A branch that a killed process has left is set again by the next MERGE.
 """
 
 from __future__ import annotations
